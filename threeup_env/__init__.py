@@ -1,0 +1,31 @@
+"""3UP 3DOWN as a multi-agent reinforcement-learning environment.
+
+Shape letters in every docstring: B games, S seats, R ranks, A actions,
+F observation features.
+"""
+
+from threeup_env.actions import ACTION_NAMES, IllegalActionError, action_id
+from threeup_env.batch import Batch
+from threeup_env.cards import RANK_NAMES, VARIANTS
+from threeup_env.observation import (
+    OBSERVATION_DTYPE,
+    decode,
+    describe,
+    observation_fields,
+)
+from threeup_env.state import STATE_DTYPE
+
+__all__ = [
+    "ACTION_NAMES",
+    "OBSERVATION_DTYPE",
+    "RANK_NAMES",
+    "STATE_DTYPE",
+    "VARIANTS",
+    "Batch",
+    "IllegalActionError",
+    "action_id",
+    "decode",
+    "describe",
+    "observation_fields",
+]
+__version__ = "0.1.0"

@@ -1,0 +1,357 @@
+"""Many games in lock-step; the one place where actions are checked. One game is a batch of one."""
+
+import copy
+import sys
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from threeup_env.actions import NUM_ACTIONS, check_actions
+from threeup_env.cards import (
+    MAX_DECK_SIZE,
+    VARIANT_DECK_SIZE,
+    VARIANT_NAMES,
+    check_decks,
+    check_variant,
+    sorted_deck,
+)
+from threeup_env.compiled import compiled
+from threeup_env.observation import observation_size, write_observation
+from threeup_env.rng import shuffle, streams
+from threeup_env.rules import (
+    apply_action,
+    cards_left,
+    deal,
+    win_share,
+    write_legal_actions,
+)
+from threeup_env.state import CUT_OFF, EMPTY, STATE_DTYPE, Record
+
+MAX_STEPS_LIMIT: Final = int(np.iinfo(np.int32).max)
+
+# What `run_games` does in a row instead of an action.
+DEAL: Final = -1
+KEEP: Final = -2
+
+
+class Batch:
+    """Many games of 3UP 3DOWN, stepped together.
+
+    Row i is game i. What happens in it depends on its stream and its actions alone:
+    not on the number of games or on the other rows.
+
+    Args:
+        num_games: games played at once, B.
+        num_players: seats at each table, S.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts a game off if it doesn't win it (R21).
+        seed: starts one stream of shuffles a game.
+        autoreset: deal a finished row anew at once. Then, for that step, `rewards`,
+            `terminations`, `truncations`, `cards_left` and `lengths` are the finished game's;
+            `seats`, `observations`, `action_masks` and `states` are the new one's. Without
+            it a finished row keeps its last state, has an empty mask, and its action is
+            ignored.
+
+    Attributes:
+        seats: the seat to act; int64 `[B]`.
+        observations: what that seat knows; int8 `[B, F]`.
+        action_masks: True where legal; bool `[B, A]`.
+        rewards: all zero until a game ends; float32 `[B, S]`, each row sums to zero.
+        terminations: the game was won by this step; bool `[B]`.
+        truncations: the game was cut off by this step; bool `[B]`.
+        cards_left: cards that each seat has still to shed; int8 `[B, S]`.
+        lengths: actions taken in the game; int32 `[B]`.
+        states: the records; `STATE_DTYPE` `[B]`. Not for agents.
+
+    Raises:
+        ValueError: a bad argument; says which values would have been right.
+
+    Example:
+        >>> batch = Batch(num_games=2, seed=1)
+        >>> batch.reset()
+        >>> batch.step(batch.action_masks.argmax(axis=1))
+        >>> batch.seats
+        array([0, 0])
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        num_players: int = 2,
+        variant: str = "standard",
+        max_steps: int = 1000,
+        seed: int = 0,
+        autoreset: bool = True,
+    ) -> None:
+        check_variant(variant, num_players)
+        _check_count("num_games", num_games, sys.maxsize)
+        _check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
+        self.num_games = num_games
+        self.num_players = num_players
+        self.variant = variant
+        self.max_steps = max_steps
+        self.autoreset = autoreset
+        self.states = np.zeros(num_games, STATE_DTYPE)
+        self.states["variant"] = VARIANT_NAMES.index(variant)
+        self.states["num_seats"] = num_players
+        self.states["max_steps"] = max_steps
+        self.states["rng"] = streams(seed, num_games)
+        self.seats = np.zeros(num_games, np.int64)
+        self.observations = np.zeros((num_games, observation_size(num_players)), np.int8)
+        self.action_masks = np.zeros((num_games, NUM_ACTIONS), np.bool_)
+        self.rewards = np.zeros((num_games, num_players), np.float32)
+        self.terminations = np.zeros(num_games, np.bool_)
+        self.truncations = np.zeros(num_games, np.bool_)
+        self.cards_left = np.zeros((num_games, num_players), np.int8)
+        self.lengths = np.zeros(num_games, np.int32)
+        self._rows = np.arange(num_games)
+        self._has_games = False
+
+    def reset(self, seed: int | None = None, decks: npt.ArrayLike | None = None) -> None:
+        """Deal every row anew.
+
+        Args:
+            seed: restarts every game's stream; None goes on with the streams.
+            decks: deck orders to deal instead of a shuffle (R4), rank ids, front first;
+                int `[B, deck size]`. Games dealt later by `autoreset` are shuffled.
+
+        Raises:
+            ValueError: decks that are not permutations of the variant's deck.
+        """
+        given = None
+        if decks is not None:
+            given = check_decks(decks, self.variant)
+            if len(given) != self.num_games:
+                raise ValueError(f"decks: expected {self.num_games} rows; got {len(given)}")
+        if seed is not None:
+            self.states["rng"] = streams(seed, self.num_games)
+        if given is None:
+            self._run(self._rows, np.full(self.num_games, DEAL))
+        else:
+            deal_given(self.states, given)
+            self._run(self._rows, np.full(self.num_games, KEEP))
+        self._has_games = True
+
+    def load(self, states: npt.NDArray[np.void]) -> None:
+        """Go on from saved records, e.g. a copy of another batch's `states`.
+
+        Args:
+            states: `STATE_DTYPE` `[B]`, of this batch's variant and table size; copied.
+
+        Raises:
+            ValueError: another shape, dtype, variant or table size.
+        """
+        if states.shape != self.states.shape or states.dtype != self.states.dtype:
+            raise ValueError(
+                f"states: expected STATE_DTYPE records of shape {self.states.shape}; "
+                f"got {states.dtype.name} of shape {states.shape}"
+            )
+        for field in ("variant", "num_seats"):
+            if (states[field] != self.states[field]).any():
+                raise ValueError(
+                    f"states: expected {field} {self.states[field][0]}; got {set(states[field])}"
+                )
+        self.states[:] = states
+        self._run(self._rows, np.full(self.num_games, KEEP))
+        self._has_games = True
+
+    def step(self, actions: npt.ArrayLike, rows: npt.NDArray[np.int64] | None = None) -> None:
+        """Take one action in every game, or in some.
+
+        Args:
+            actions: one legal action a row; int `[B]`, or `[K]` with `rows`.
+            rows: the games to step, ascending; int64 `[K]`. The others stay as they are
+                and show no rewards and no ends.
+
+        Raises:
+            IllegalActionError: an action that its game's mask forbids; nothing has changed.
+            RuntimeError: no game has been dealt.
+            ValueError: wrong shape or dtype, or rows out of order.
+        """
+        if not self._has_games:
+            raise RuntimeError("call reset() before step()")
+        rows = self._rows if rows is None else self._check_rows(rows)
+        given = np.asarray(actions)
+        if given.shape != rows.shape or given.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions: expected integers of shape {rows.shape}; "
+                f"got {given.dtype} of shape {given.shape}"
+            )
+        ids = given.astype(np.int64, copy=False)
+        if not self.autoreset:
+            running = self.states["winner"][rows] == EMPTY
+            if not running.all():
+                rows, ids = rows[running], ids[running]
+        masks = self.action_masks if rows is self._rows else self.action_masks[rows]
+        check_actions(ids, rows, self.seats[rows], masks)
+        self._run(rows, ids)
+
+    def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
+        run_games(
+            self.states,
+            rows,
+            actions,
+            self.autoreset,
+            self.seats,
+            self.observations,
+            self.action_masks,
+            self.rewards,
+            self.terminations,
+            self.truncations,
+            self.cards_left,
+            self.lengths,
+        )
+
+    def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        rows = np.asarray(rows)
+        ascending = rows.ndim == 1 and rows.dtype.kind in "iu" and (np.diff(rows) > 0).all()
+        if not ascending or (len(rows) and (rows[0] < 0 or rows[-1] >= self.num_games)):
+            raise ValueError(
+                f"rows: expected ascending game numbers in 0..{self.num_games - 1}; got {rows!r}"
+            )
+        return rows.astype(np.int64, copy=False)
+
+    def observe(self, seats: npt.ArrayLike) -> npt.NDArray[np.int8]:
+        """What any seat of each game may know, whoever is to act.
+
+        Args:
+            seats: one seat a game; int `[B]`.
+
+        Returns:
+            int8 `[B, F]`, a new array.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+            ValueError: a seat that isn't at the table.
+        """
+        if not self._has_games:
+            raise RuntimeError("call reset() before observe()")
+        observers = np.asarray(seats, np.int64)
+        if (
+            observers.shape != self.seats.shape
+            or ((observers < 0) | (observers >= self.num_players)).any()
+        ):
+            raise ValueError(
+                f"seats: expected {self.num_games} seats in 0..{self.num_players - 1}; "
+                f"got {seats!r}"
+            )
+        vectors = np.empty_like(self.observations)
+        write_observations(self.states, observers, vectors)
+        return vectors
+
+    def copy(self) -> "Batch":
+        """An independent batch that goes on identically, streams included."""
+        return copy.deepcopy(self)
+
+
+def _check_count(name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name}: expected an integer of at least 1; got {value!r}")
+    if value > most:
+        raise ValueError(f"{name}: expected at most {most}; got {value!r}")
+
+
+@compiled
+def deal_shuffled(game: Record, deck: npt.NDArray[np.int8]) -> None:
+    """Shuffle the variant's deck from the game's own stream and deal it; `deck` is scratch."""
+    size = VARIANT_DECK_SIZE[game.variant]
+    for position in range(size):
+        deck[position] = _DECKS[game.variant, position]
+    stream = np.empty(1, np.uint64)
+    stream[0] = game.rng
+    shuffle(stream, deck, size)
+    game.rng = stream[0]
+    deal(game, deck)
+
+
+@compiled
+def deal_given(states: npt.NDArray[np.void], decks: npt.NDArray[np.int8]) -> None:
+    """Deal row i from deck i."""
+    for row in range(len(states)):
+        deal(states[row], decks[row])
+
+
+@compiled
+def write_decision(
+    game: Record,
+    row: int,
+    legal: npt.NDArray[np.int64],
+    seats: npt.NDArray[np.int64],
+    observations: npt.NDArray[np.int8],
+    action_masks: npt.NDArray[np.bool_],
+) -> None:
+    """Write one game's seat to act, its observation and its mask; `legal` is scratch."""
+    seats[row] = game.seat
+    write_observation(game, game.seat, observations[row])
+    for action in range(NUM_ACTIONS):
+        action_masks[row, action] = False
+    for i in range(write_legal_actions(game, legal)):
+        action_masks[row, legal[i]] = True
+
+
+@compiled
+def write_observations(
+    states: npt.NDArray[np.void],
+    observers: npt.NDArray[np.int64],
+    observations: npt.NDArray[np.int8],
+) -> None:
+    """Write what one seat of each game may know."""
+    for row in range(len(states)):
+        write_observation(states[row], observers[row], observations[row])
+
+
+@compiled
+def run_games(
+    states: npt.NDArray[np.void],
+    rows: npt.NDArray[np.int64],
+    actions: npt.NDArray[np.int64],
+    autoreset: bool,
+    seats: npt.NDArray[np.int64],
+    observations: npt.NDArray[np.int8],
+    action_masks: npt.NDArray[np.bool_],
+    rewards: npt.NDArray[np.float32],
+    terminations: npt.NDArray[np.bool_],
+    truncations: npt.NDArray[np.bool_],
+    left: npt.NDArray[np.int8],
+    lengths: npt.NDArray[np.int32],
+) -> None:
+    """Apply one legal action (or DEAL or KEEP) in each of the rows; write all of `Batch`'s arrays.
+
+    One kernel for dealing and playing, since each kernel costs seconds to compile.
+    """
+    num_seats = rewards.shape[1]
+    legal = np.empty(NUM_ACTIONS, np.int64)
+    deck = np.empty(MAX_DECK_SIZE, np.int8)
+    for row in range(len(states)):
+        terminations[row] = False
+        truncations[row] = False
+        for seat in range(num_seats):
+            rewards[row, seat] = 0
+    for i in range(len(rows)):
+        row = rows[i]
+        action = actions[i]
+        game = states[row]
+        if action >= 0:
+            apply_action(game, action)
+        elif action == DEAL:
+            deal_shuffled(game, deck)
+        lengths[row] = game.steps
+        for seat in range(num_seats):
+            left[row, seat] = cards_left(game, seat)
+        if action >= 0 and game.winner != EMPTY:
+            terminations[row] = game.winner != CUT_OFF
+            truncations[row] = game.winner == CUT_OFF
+            for seat in range(num_seats):
+                share = win_share(game, seat)
+                rewards[row, seat] = (num_seats * share - 1) / (num_seats - 1)
+            if autoreset:
+                deal_shuffled(game, deck)
+        write_decision(game, row, legal, seats, observations, action_masks)
+
+
+# The sorted decks by variant id, padded; compiled code reads it.
+_DECKS: Final = np.zeros((len(VARIANT_NAMES), MAX_DECK_SIZE), np.int8)
+for _id, _name in enumerate(VARIANT_NAMES):
+    _deck = sorted_deck(_name)
+    _DECKS[_id, : len(_deck)] = _deck
