@@ -1,0 +1,85 @@
+"""Agents by name. Importing this loads none of them, nor what they need."""
+
+from pathlib import Path
+from typing import Final
+
+from agents.base import Agent
+
+__all__ = ["SPECS", "Agent", "make"]
+
+SPECS: Final = {
+    "random": "every legal action with the same probability",
+    "greedy": "lays its highest cards; plays the lowest playable rank, all copies",
+    "careful": "a hand-written player that counts cards",
+    "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
+    "search:N": "tree search of N iterations over such worlds",
+    "ppo": "the shipped policy for the table size it sees",
+    "FOLDER": "a training run's folder, or its policy.safetensors",
+}
+"""What `make` understands, and what each is."""
+
+
+def make(spec: str, seed: int = 0) -> Agent:
+    """Make an agent from its name.
+
+    Args:
+        spec: a name of `SPECS` ("search:200" for "search:N"), or the path of a policy
+            file or of a run folder that holds `policy.safetensors`.
+        seed: starts the agent's own random stream.
+
+    Raises:
+        ValueError: no such agent, a number that isn't a positive integer, or no such file.
+
+    Example:
+        >>> make("greedy").name
+        'greedy'
+    """
+    name, colon, number = spec.partition(":")
+    if name in ("flat", "search"):
+        return _make_search(name, _count(spec, number), seed)
+    if not colon and name in ("random", "greedy"):
+        from agents import heuristic
+
+        return heuristic.Random(seed) if name == "random" else heuristic.Greedy()
+    if spec == "careful":
+        from agents.careful import Careful
+
+        return Careful(seed)
+    if spec == "ppo":
+        from agents import ppo
+
+        return ppo.load(None, seed)
+    return _load_policy(spec, seed)
+
+
+def _make_search(name: str, count: int, seed: int) -> Agent:
+    from agents import search
+
+    if name == "flat":
+        return search.Flat(count, seed)
+    return search.Search(count, seed)
+
+
+def _count(spec: str, number: str) -> int:
+    """Read the number of "search:200"."""
+    if not (number.isascii() and number.isdigit() and int(number) > 0):
+        name = spec.partition(":")[0]
+        raise ValueError(
+            f"agent {spec!r}: expected {name}:N with an integer N of at least 1, "
+            f"e.g. '{name}:200'; got {number!r}"
+        )
+    return int(number)
+
+
+def _load_policy(spec: str, seed: int) -> Agent:
+    path = Path(spec)
+    if path.is_dir():
+        path = path / "policy.safetensors"
+    if path.suffix != ".safetensors":
+        known = ", ".join(SPECS)
+        raise ValueError(f"agent: expected one of {known}; got {spec!r}")
+    if not path.is_file():
+        raise ValueError(f"agent {spec!r}: expected the policy file {str(path)!r}; there is none")
+    from agents import ppo
+
+    return ppo.load(path, seed)
