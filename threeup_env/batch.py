@@ -2,7 +2,7 @@
 
 import copy
 import sys
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ class Batch:
         self.variant = variant
         self.max_steps = max_steps
         self.autoreset = autoreset
-        self.states = np.zeros(num_games, STATE_DTYPE)
+        self.states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
         self.states["variant"] = VARIANT_NAMES.index(variant)
         self.states["num_seats"] = num_players
         self.states["max_steps"] = max_steps
@@ -150,7 +150,8 @@ class Batch:
         for field in ("variant", "num_seats"):
             if (states[field] != self.states[field]).any():
                 raise ValueError(
-                    f"states: expected {field} {self.states[field][0]}; got {set(states[field])}"
+                    f"states: expected {field} {self.states[field][0]}; "
+                    f"got {', '.join(map(str, np.unique(states[field])))}"
                 )
         self.states[:] = states
         self._run(self._rows, np.full(self.num_games, KEEP))

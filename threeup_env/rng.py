@@ -29,7 +29,8 @@ def next_uint64(stream: npt.NDArray[np.uint64]) -> np.uint64:
     bits: np.uint64 = stream[0]
     bits = (bits ^ (bits >> _SHIFT_30)) * _MIX_1
     bits = (bits ^ (bits >> _SHIFT_27)) * _MIX_2
-    return bits ^ (bits >> _SHIFT_31)
+    mixed: np.uint64 = bits ^ (bits >> _SHIFT_31)
+    return mixed
 
 
 @compiled
