@@ -80,6 +80,32 @@ def test_a_row_does_not_depend_on_the_thread_that_plays_it() -> None:
         assert_rows_equal(alone, slice(None), batch, slice(None))
 
 
+def test_dealing_some_rows_is_what_autoreset_does_to_them() -> None:
+    by_hand = Batch(20, variant="mini", max_steps=30, autoreset=False)
+    automatic = Batch(20, variant="mini", max_steps=30)
+    for batch in (by_hand, automatic):
+        batch.reset(seed=5)
+    for step in range(90):
+        actions = choose(automatic.action_masks, step)
+        for batch in (by_hand, automatic):
+            batch.step(actions)
+        by_hand.reset(rows=np.flatnonzero(by_hand.terminations | by_hand.truncations))
+        np.testing.assert_array_equal(by_hand.states, automatic.states)
+        np.testing.assert_array_equal(by_hand.observations, automatic.observations)
+
+
+def test_some_rows_take_given_decks_and_the_others_stay() -> None:
+    batch = Batch(3)
+    batch.reset(seed=2)
+    before = batch.states.copy()
+    decks = sorted_deck("standard")[None, ::-1]
+    batch.reset(decks=decks, rows=np.array([1]))
+    alone = Batch(1)
+    alone.reset(decks=decks)
+    np.testing.assert_array_equal(batch.observations[1], alone.observations[0])
+    np.testing.assert_array_equal(batch.states[[0, 2]], before[[0, 2]])
+
+
 def test_stepping_some_rows_leaves_the_others_as_they_are() -> None:
     batch, whole = Batch(6, seed=4), Batch(6, seed=4)
     batch.reset()

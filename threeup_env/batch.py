@@ -108,29 +108,40 @@ class Batch:
         self._rows = np.arange(num_games)
         self._has_games = False
 
-    def reset(self, seed: int | None = None, decks: npt.ArrayLike | None = None) -> None:
-        """Deal every row anew.
+    def reset(
+        self,
+        seed: int | None = None,
+        decks: npt.ArrayLike | None = None,
+        rows: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        """Deal every row anew, or some.
 
         Args:
-            seed: restarts every game's stream; None goes on with the streams.
+            seed: restarts the games' streams; None goes on with them.
             decks: deck orders to deal instead of a shuffle (R4), rank ids, front first;
-                int `[B, deck size]`. Games dealt later by `autoreset` are shuffled.
+                int `[B, deck size]`, or `[K, deck size]` with `rows`. Games dealt later by
+                `autoreset` are shuffled.
+            rows: the games to deal, ascending; int64 `[K]`. The others stay as they are
+                and show no rewards and no ends.
 
         Raises:
-            ValueError: decks that are not permutations of the variant's deck.
+            RuntimeError: `rows` before the first games have been dealt.
+            ValueError: decks that are not permutations of the variant's deck, or rows out
+                of order.
         """
+        if rows is not None and not self._has_games:
+            raise RuntimeError("call reset() of all games before reset(rows=...)")
+        rows = self._rows if rows is None else self._check_rows(rows)
         given = None
         if decks is not None:
             given = check_decks(decks, self.variant)
-            if len(given) != self.num_games:
-                raise ValueError(f"decks: expected {self.num_games} rows; got {len(given)}")
+            if len(given) != len(rows):
+                raise ValueError(f"decks: expected {len(rows)} rows; got {len(given)}")
         if seed is not None:
-            self.states["rng"] = streams(seed, self.num_games)
-        if given is None:
-            self._run(self._rows, np.full(self.num_games, DEAL))
-        else:
-            deal_given(self.states, given)
-            self._run(self._rows, np.full(self.num_games, KEEP))
+            self.states["rng"][rows] = streams(seed, self.num_games)[rows]
+        if given is not None:
+            deal_given(self.states, rows, given)
+        self._run(rows, np.full(len(rows), DEAL if given is None else KEEP))
         self._has_games = True
 
     def load(self, states: npt.NDArray[np.void]) -> None:
@@ -267,10 +278,12 @@ def deal_shuffled(game: Record, deck: npt.NDArray[np.int8]) -> None:
 
 
 @compiled
-def deal_given(states: npt.NDArray[np.void], decks: npt.NDArray[np.int8]) -> None:
-    """Deal row i from deck i."""
-    for row in range(len(states)):
-        deal(states[row], decks[row])
+def deal_given(
+    states: npt.NDArray[np.void], rows: npt.NDArray[np.int64], decks: npt.NDArray[np.int8]
+) -> None:
+    """Deal the i-th of the rows from deck i."""
+    for i in range(len(rows)):
+        deal(states[rows[i]], decks[i])
 
 
 @compiled
