@@ -7,6 +7,7 @@ F observation features.
 from threeup_env.actions import ACTION_NAMES, IllegalActionError, action_id
 from threeup_env.batch import Batch
 from threeup_env.cards import RANK_NAMES, VARIANTS
+from threeup_env.determinize import determinize
 from threeup_env.observation import (
     OBSERVATION_DTYPE,
     decode,
@@ -26,6 +27,7 @@ __all__ = [
     "action_id",
     "decode",
     "describe",
+    "determinize",
     "observation_fields",
 ]
 __version__ = "0.1.0"
