@@ -4,6 +4,8 @@ Shape letters in every docstring: B games, S seats, R ranks, A actions,
 F observation features.
 """
 
+from gymnasium.envs.registration import register
+
 from threeup_env.actions import ACTION_NAMES, IllegalActionError, action_id
 from threeup_env.batch import Batch
 from threeup_env.cards import RANK_NAMES, VARIANTS
@@ -31,3 +33,10 @@ __all__ = [
     "observation_fields",
 ]
 __version__ = "0.1.0"
+
+register(
+    id="threeup_env/ThreeUp-v0",
+    entry_point="threeup_env.gym_env:ThreeUpEnv",
+    vector_entry_point="threeup_env.vector_env:ThreeUpVectorEnv",
+    kwargs={"illegal_action": "terminate"},
+)
