@@ -60,7 +60,9 @@ def test_decks_are_shuffled_from_the_whole_deck(variant: str) -> None:
         ([[0.0] * 10], "got shape .* of float64"),
     ],
 )
-def test_a_wrong_deck_is_refused_by_saying_what_is_wrong(deck: list[list[int]], message: str) -> None:
+def test_a_wrong_deck_is_refused_by_saying_what_is_wrong(
+    deck: list[list[int]], message: str
+) -> None:
     batch = Batch(1, variant="mini")
     with pytest.raises(ValueError, match=message):
         batch.reset(decks=deck)
