@@ -4,9 +4,11 @@ Shape letters in every docstring: B games, S seats, R ranks, A actions,
 F observation features.
 """
 
+import pettingzoo
 from gymnasium.envs.registration import register
 
 from threeup_env.actions import ACTION_NAMES, IllegalActionError, action_id
+from threeup_env.aec import env, raw_env
 from threeup_env.batch import Batch
 from threeup_env.cards import RANK_NAMES, VARIANTS
 from threeup_env.determinize import determinize
@@ -30,10 +32,13 @@ __all__ = [
     "decode",
     "describe",
     "determinize",
+    "env",
     "observation_fields",
+    "raw_env",
 ]
 __version__ = "0.1.0"
 
+pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.aec:env")
 register(
     id="threeup_env/ThreeUp-v0",
     entry_point="threeup_env.gym_env:ThreeUpEnv",

@@ -1,0 +1,297 @@
+"""3UP 3DOWN as a PettingZoo AEC environment.
+
+| Creation           | `make("aec", "threeup-v0")` or `threeup_env.env()`                |
+|--------------------|-------------------------------------------------------------------|
+| Actions            | Discrete                                                          |
+| Parallel API       | No                                                                |
+| Manual Control     | No                                                                |
+| Agents             | `["player_0", ...]`, 2 to 6 of them: `num_players`                |
+| Action Values      | an index into `threeup_env.ACTION_NAMES`                          |
+| Observation Values | a dictionary: `"observation"` and `"action_mask"`, both int8      |
+
+### Observation Space
+`"observation"` is what the seat may know, laid out as `threeup_env.observation_fields(num_players)`
+says and put into words by `threeup_env.describe`. `"action_mask"` is 1 where the action is legal;
+it stands in the agent's info too. For a seat that isn't to act, and after the end, it is all zeros.
+`observe` answers for any agent at any time and changes nothing.
+
+### Rewards
+Rewards come at the end and sum to zero: the winner gets +1, the others share -1 equally. If
+`max_steps` cuts the game off, the seats with the fewest cards share the win. All agents end
+together; each is told in a last, dead step of its own, in the order of the seats. An illegal
+action ends the game of an `env` with -1 for the offender and 0 for the others; `raw_env` raises
+`IllegalActionError` and changes nothing.
+
+### Resetting
+`reset(seed)` starts the stream that the deck is shuffled from, `reset()` goes on with it;
+`reset(options={"deck": ranks})` deals that deck instead, front first.
+
+### Version History
+* v0: Initial version
+"""
+
+import operator
+import warnings
+from typing import Any, ClassVar, Final, TypeAlias
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+import pettingzoo
+from gymnasium import spaces
+from pettingzoo.utils import wrappers
+
+from threeup_env.actions import NUM_ACTIONS, IllegalActionError
+from threeup_env.batch import Batch
+from threeup_env.observation import observation_bounds
+from threeup_env.render import action_text, table_text
+from threeup_env.state import Record
+
+Observation: TypeAlias = dict[str, npt.NDArray[np.int8]]
+"""What `observe` gives: `"observation"` int8 `[F]` and `"action_mask"` int8 `[A]`."""
+Env: TypeAlias = pettingzoo.AECEnv[str, Observation, int | None]
+
+OPTIONS: Final = ("deck",)
+"""The keys that `reset` knows in its options."""
+
+
+def env(
+    num_players: int = 2,
+    variant: str = "standard",
+    max_steps: int = 1000,
+    render_mode: str | None = None,
+) -> Env:
+    """Make the game with PettingZoo's usual wrappers; the arguments are those of `raw_env`.
+
+    Example:
+        >>> game = env(num_players=3)
+        >>> game.reset(seed=1)
+        >>> for agent in game.agent_iter():
+        ...     observation, reward, termination, truncation, info = game.last()
+        ...     over = termination or truncation
+        ...     game.step(None if over else int(info["action_mask"].argmax()))
+    """
+    game: Env = raw_env(num_players, variant, max_steps, render_mode)
+    game = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
+    game = wrappers.AssertOutOfBoundsWrapper(game)
+    return wrappers.OrderEnforcingWrapper(game)
+
+
+# PettingZoo names the class so, and its package has no types.
+class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[misc]  # noqa: N801
+    """The game without wrappers: an illegal action raises and changes nothing.
+
+    Args:
+        num_players: seats at the table.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts the game off if it doesn't win it (R21).
+        render_mode: `"ansi"` for a table in text, seen by the seat to act; None for none.
+
+    Raises:
+        ValueError: a bad argument; says which values would have been right.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "name": "threeup_v0",
+        "render_modes": ["ansi"],
+        "is_parallelizable": False,
+    }
+
+    def __init__(
+        self,
+        num_players: int = 2,
+        variant: str = "standard",
+        max_steps: int = 1000,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__()
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            modes = ", ".join(map(repr, self.metadata["render_modes"]))
+            raise ValueError(f"render_mode: expected {modes} or None; got {render_mode!r}")
+        self.render_mode = render_mode
+        self._batch = Batch(
+            1, num_players, variant, max_steps, seed=_fresh_entropy(), autoreset=False
+        )
+        self.possible_agents = [f"player_{seat}" for seat in range(num_players)]
+        self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        # One object an agent, since users seed spaces agent by agent.
+        self.observation_spaces = {
+            agent: _observation_space(num_players) for agent in self.possible_agents
+        }
+        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
+        self.agents: list[str] = []
+        self._has_reset = False
+        self._is_over = False
+        self._last: tuple[Record, int] | None = (
+            None  # the record before the last action; the action
+        )
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations, the same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's actions, the same object at each call."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal a new game.
+
+        Args:
+            seed: starts the stream of shuffles; None goes on with it. At first it is
+                started by the operating system.
+            options: `{"deck": ranks}` deals this deck instead of a shuffled one (R4): rank ids,
+                front first. Other keys are ignored with a warning, since PettingZoo's own
+                tests pass some.
+
+        Raises:
+            ValueError: not a permutation of the variant's deck.
+        """
+        options = options or {}
+        if unknown := [key for key in options if key not in OPTIONS]:
+            known = ", ".join(map(repr, OPTIONS))
+            warnings.warn(
+                f"reset options: expected {known}; ignored {', '.join(map(repr, unknown))}",
+                stacklevel=2,
+            )
+        deck = options.get("deck")
+        self._batch.reset(seed=seed, decks=None if deck is None else [deck])
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: {"action_mask": _no_actions()} for agent in self.agents}
+        self._skip_agent_selection = None
+        self._has_reset = True
+        self._is_over = False
+        self._last = None
+        self._pass_to_seat()
+
+    def observe(self, agent: str) -> Observation:
+        """What an agent may know now, whoever is to act; arrays of the caller's own.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+            ValueError: no agent has that name.
+        """
+        if not self._has_reset:
+            raise RuntimeError("call reset() before observe()")
+        if agent not in self._seats:
+            raise ValueError(f"agent: expected one of {self.possible_agents}; got {agent!r}")
+        seat = self._seats[agent]
+        if seat == self._batch.seats[0] and not self._is_over:
+            return {"observation": self._batch.observations[0].copy(), "action_mask": self._mask()}
+        return {"observation": self._batch.observe([seat])[0], "action_mask": _no_actions()}
+
+    def step(self, action: int | None) -> None:
+        """Take one action of `agent_selection`; None, and only None, if its game has ended.
+
+        Raises:
+            IllegalActionError: the rules forbid the action; nothing has changed.
+            RuntimeError: no game has been dealt, or every agent has had its last step.
+            TypeError: the action is not an integer.
+            ValueError: an action for an agent whose game has ended.
+        """
+        if not self.agents:
+            raise RuntimeError(
+                "call reset(): the game has ended and each agent has had its last step"
+                if self._has_reset
+                else "call reset() before step()"
+            )
+        if self._is_over:
+            self._was_dead_step(action)
+            return
+        agent = self.agent_selection
+        taken = _action_id(agent, action)
+        last = (self._batch.states[0].copy(), taken) if self.render_mode else None
+        try:
+            self._batch.step([taken])
+        except IllegalActionError as error:
+            # The batch names its row, which means nothing here.
+            seat_and_rest = str(error).removeprefix("game 0, ")
+            raise IllegalActionError(f"{agent}, {seat_and_rest}") from None
+        self._last = last
+        if self._batch.terminations[0] or self._batch.truncations[0]:
+            self._end()
+        else:
+            self.infos[agent] = {"action_mask": _no_actions()}
+            self._pass_to_seat()
+
+    def _pass_to_seat(self) -> None:
+        self.agent_selection = self.possible_agents[self._batch.seats[0]]
+        self.infos[self.agent_selection] = {"action_mask": self._mask()}
+
+    def _mask(self) -> npt.NDArray[np.int8]:
+        mask: npt.NDArray[np.int8] = self._batch.action_masks[0].astype(np.int8)
+        return mask
+
+    def _end(self) -> None:
+        self.rewards = dict(zip(self.agents, self._batch.rewards[0].tolist(), strict=True))
+        self.terminations = dict.fromkeys(self.agents, bool(self._batch.terminations[0]))
+        self.truncations = dict.fromkeys(self.agents, bool(self._batch.truncations[0]))
+        self._accumulate_rewards()
+        self._deads_step_first()
+
+    def _deads_step_first(self) -> str:
+        """Start the dead steps; `TerminateIllegalWrapper` ends the game by this call too."""
+        self._is_over = True
+        self.infos = {agent: {"action_mask": _no_actions()} for agent in self.agents}
+        first: str = super()._deads_step_first()
+        return first
+
+    def render(self) -> str | None:
+        """Draw the table as the seat to act sees it; after the end as seat 0 does.
+
+        Returns:
+            In mode `"ansi"` the text, which ends without a newline.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+        """
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() draws nothing: make the env with render_mode="ansi"')
+            return None
+        if not self._has_reset:
+            raise RuntimeError("call reset() before render()")
+        seat = 0 if self._is_over else int(self._batch.seats[0])
+        return table_text(self._batch.observe([seat])[0], self._last_words(seat))
+
+    def _last_words(self, observer: int) -> str:
+        if self._is_over and not (self._batch.terminations[0] or self._batch.truncations[0]):
+            return "an illegal action has ended the game"
+        if self._last is None:
+            return ""
+        before, action = self._last
+        return action_text(before, self._batch.states[0], action, observer)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+def _fresh_entropy() -> int:
+    entropy = np.random.SeedSequence().entropy
+    assert isinstance(entropy, int)
+    return entropy
+
+
+def _observation_space(num_players: int) -> spaces.Dict:
+    high = observation_bounds(num_players)
+    return spaces.Dict(
+        {
+            "observation": spaces.Box(np.zeros_like(high), high, dtype=np.int8),
+            "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
+        }
+    )
+
+
+def _no_actions() -> npt.NDArray[np.int8]:
+    return np.zeros(NUM_ACTIONS, np.int8)
+
+
+def _action_id(agent: str, action: object) -> int:
+    try:
+        return operator.index(action)  # type: ignore[arg-type]  # checking is the point
+    except TypeError:
+        hint = "; None is for an agent whose game has ended" if action is None else ""
+        raise TypeError(f"{agent}: expected an action id; got {action!r}{hint}") from None
