@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import tyro
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -178,27 +179,35 @@ def show(config: Config, pairs: list[Pairing], table: list[Standing]) -> None:
     fair = 1 / config.num_players
     console = Console()
     title = f"{config.num_players} players, {config.deals} deals, fair share {fair:.3f}"
-    board = Table("agent", "rating", "win share", "place", "cut off", "games", title=title)
+    board = _table(title, "agent", "rating", "95%", "win share", "95%", "place", "cut off", "games")
     for row in table:
         board.add_row(
             row.agent,
-            _signed(row.rating),
-            str(row.win_share),
+            f"{row.rating.value:+.2f}",
+            f"{row.rating.low:+.2f} {row.rating.high:+.2f}",
+            *_share(row.win_share),
             f"{row.place.value:.2f}",
             f"{row.cut_off.value:.1%}",
-            str(row.games),
+            f"{row.games:,}",
         )
-    console.print(board)
-    duels = Table("agent", "against", "win share", "", "games")
+    duels = _table("each against each", "agent", "against", "win share", "95%", "is", "games")
     for pair in pairs:
-        duels.add_row(
-            pair.agent,
-            pair.against,
-            str(pair.win_share),
-            verdict(pair.win_share, fair),
-            str(pair.games),
-        )
+        found = verdict(pair.win_share, fair)
+        duels.add_row(pair.agent, pair.against, *_share(pair.win_share), found, f"{pair.games:,}")
+    console.print(board)
     console.print(duels)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left")
+    for name in columns:
+        words = name in ("agent", "against", "is")
+        table.add_column(name, justify="left" if words else "right", no_wrap=not words)
+    return table
+
+
+def _share(share: Interval) -> tuple[str, str]:
+    return f"{share.value:.3f}", f"{share.low:.3f} {share.high:.3f}"
 
 
 def verdict(share: Interval, fair: float) -> str:
@@ -206,10 +215,6 @@ def verdict(share: Interval, fair: float) -> str:
     if share.low > fair:
         return "better"
     return "worse" if share.high < fair else "not separable"
-
-
-def _signed(interval: Interval) -> str:
-    return f"{interval.value:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ SPECS: Final = {
     "careful": "a hand-written player that counts cards",
     "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
     "search:N": "tree search of N iterations over such worlds",
-    "ppo": "the shipped policy for the table size it sees",
-    "FOLDER": "a training run's folder, or its policy.safetensors",
+    "ppo": "the shipped policy for the table size it sees; plays by its probabilities",
+    "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
+    "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
 }
 """What `make` understands, and what each is."""
+_BEST: Final = ":best"
 
 
 def make(spec: str, seed: int = 0) -> Agent:
@@ -45,10 +47,6 @@ def make(spec: str, seed: int = 0) -> Agent:
         from agents.careful import Careful
 
         return Careful(seed)
-    if spec == "ppo":
-        from agents import ppo
-
-        return ppo.load(None, seed)
     return _load_policy(spec, seed)
 
 
@@ -72,14 +70,16 @@ def _count(spec: str, number: str) -> int:
 
 
 def _load_policy(spec: str, seed: int) -> Agent:
-    path = Path(spec)
-    if path.is_dir():
-        path = path / "policy.safetensors"
-    if path.suffix != ".safetensors":
+    best_action = spec.endswith(_BEST)
+    place = spec.removesuffix(_BEST)
+    path = None if place == "ppo" else Path(place)
+    if place and path is not None:
+        path = path / "policy.safetensors" if path.is_dir() else path
+    if path is not None and path.suffix != ".safetensors":
         known = ", ".join(SPECS)
         raise ValueError(f"agent: expected one of {known}; got {spec!r}")
-    if not path.is_file():
+    if path is not None and not path.is_file():
         raise ValueError(f"agent {spec!r}: expected the policy file {str(path)!r}; there is none")
     from agents import ppo
 
-    return ppo.load(path, seed)
+    return ppo.load(path, seed, best_action)

@@ -19,14 +19,15 @@ def line_ups(names: Sequence[str], num_players: int) -> list[tuple[str, ...]]:
     """The line-ups of a round robin.
 
     For every ordered pair one seat of the first agent, all others of the second; at two
-    players the two orders are the same games under rotation, so one is enough.
+    players the two orders are the same games under rotation, so one is enough, by name:
+    then the games don't depend on the order in which the agents are listed.
 
-    >>> line_ups(["a", "b"], 2)
+    >>> line_ups(["b", "a"], 2)
     [('a', 'b')]
     >>> line_ups(["a", "b"], 3)
     [('a', 'b', 'b'), ('b', 'a', 'a')]
     """
-    pairs = combinations(names, 2) if num_players == 2 else permutations(names, 2)
+    pairs = combinations(sorted(names), 2) if num_players == 2 else permutations(names, 2)
     return [(one, *[other] * (num_players - 1)) for one, other in pairs]
 
 
