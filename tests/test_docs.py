@@ -1,0 +1,99 @@
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from threeup_env import ACTION_NAMES, observation_fields
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def table_rows(header: str) -> list[list[str]]:
+    """The cells of the README table whose first line starts with `header`."""
+    lines = README[README.index(f"\n| {header} |") + 1 :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_the_first_code_stands_by_line_12() -> None:
+    assert README.splitlines().index("```python") < 12
+
+
+def test_python_blocks_run_and_print_what_is_quoted() -> None:
+    scope: dict[str, object] = {}
+    ran = 0
+    for (kind, code), following in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
+        if kind != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "README.md", "exec"), scope)
+        if following[0] == "text":
+            assert printed.getvalue() == following[1]
+        ran += 1
+    assert ran >= 2
+
+
+def test_the_observation_table_is_the_layout() -> None:
+    listed = [(name.strip("`"), int(size)) for name, size, _ in table_rows("field")]
+    parts = {name: part.stop - part.start for name, part in observation_fields(2).items()}
+    table = [(name, size) for name, size in parts.items() if "[" not in name]
+    block = [(name.replace("0", "i"), size) for name, size in parts.items() if name[-2:] == "0]"]
+    assert listed == table + block
+
+
+def test_the_rules_table_has_every_rule_once() -> None:
+    assert [row[0] for row in table_rows("id")] == [f"R{n}" for n in range(1, 23)]
+
+
+def test_actions_named_in_the_readme_exist() -> None:
+    paragraph = README[README.index("Actions are") :].split("\n\n")[0]
+    assert f"Discrete({len(ACTION_NAMES)})" in paragraph
+    named = re.findall(r"`((?:lay|play) [^`]+|draw|flip|pick up)`", paragraph)
+    assert set(named) <= set(ACTION_NAMES)
+    assert len(named) >= 7
+
+
+def test_rules_cited_in_the_code_exist() -> None:
+    for path in [*ROOT.glob("threeup_env/*.py"), *ROOT.glob("agents/*.py")]:
+        cited = {int(number) for number in re.findall(r"\bR(\d+)\b", path.read_text())}
+        assert cited <= set(range(1, 23)), path
+
+
+def commands() -> list[str]:
+    lines = [line for kind, code in BLOCKS if kind == "bash" for line in code.splitlines()]
+    return [line for line in lines if line.startswith("python ")]
+
+
+def test_every_option_named_in_the_readme_is_known_to_its_script() -> None:
+    for script in ("evaluate.py", "train.py"):
+        used = {
+            word
+            for line in commands()
+            if line.split()[1] == script
+            for word in line.split()
+            if word.startswith("--")
+        }
+        done = subprocess.run(
+            [sys.executable, script, "--help"], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert used <= set(re.findall(r"--[a-z-]+", done.stdout)), script
+        assert used
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
+    for line in commands():
+        words = line.replace("results/", f"{tmp_path}/").replace("runs/", f"{tmp_path}/").split()
+        done = subprocess.run(
+            [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert (tmp_path / "first" / "results.json").exists()
+    assert (tmp_path / "quick" / "policy.safetensors").exists()
