@@ -1,0 +1,245 @@
+"""Trained policies as files: weights and facts in safetensors, run by NumPy alone."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from threeup_env.actions import ACTION_NAMES, NUM_ACTIONS
+from threeup_env.observation import OBSERVATION_DTYPE, num_players_of, observation_size
+
+ENV_ID: Final = "threeup-v0"
+"""The environment that policies are made for; another version refuses them."""
+FORMAT: Final = 1
+"""Version of the file: which keys its facts have, and what its tensors are named."""
+SHIPPED: Final = Path(__file__).parent / "policies"
+"""Where the shipped policies lie, one a table size."""
+TEMPERATURE: Final = 1.0
+"""Divides the logits of a policy that doesn't say otherwise."""
+_KEY: Final = "threeup_policy"
+
+Layers = Sequence[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]
+"""Weights `[out, in]` and biases `[out]` of each layer; ReLU between them."""
+
+
+@lru_cache
+def layout() -> str:
+    """Name the layout of observations and actions: a hash of what each feature and id means."""
+    text = repr((OBSERVATION_DTYPE.descr, ACTION_NAMES))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A network from observations to action probabilities."""
+
+    layers: Layers
+    num_players: tuple[int, ...]
+    """Table sizes that it plays; smaller tables' observations are padded with zeros."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Facts of the training that made it: command, seed, decisions, time, curve."""
+    temperature: float = TEMPERATURE
+    """Divides the logits in sampled play."""
+
+    def logits(self, observations: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+        """The network's output, not masked.
+
+        Args:
+            observations: int8 `[B, F]`.
+
+        Returns:
+            float32 `[B, A]`.
+
+        Raises:
+            ValueError: a table size that the policy doesn't play.
+        """
+        num_players = num_players_of(observations)
+        if num_players not in self.num_players:
+            raise ValueError(
+                f"policy: expected a table of {' or '.join(map(str, self.num_players))} "
+                f"players; got {num_players}"
+            )
+        size = observations.shape[1]
+        values = observations.astype(np.float32)
+        for i, (weights, biases) in enumerate(self.layers):
+            inputs = weights[:, :size] if i == 0 else weights
+            values = values @ inputs.T + biases
+            if i < len(self.layers) - 1:
+                np.maximum(values, 0, out=values)
+        return values
+
+    def probabilities(
+        self,
+        observations: npt.NDArray[np.int8],
+        action_masks: npt.NDArray[np.bool_],
+        temperature: float = 1.0,
+    ) -> npt.NDArray[np.float64]:
+        """Probability of each action, exactly 0 where illegal.
+
+        Args:
+            observations: int8 `[B, F]`.
+            action_masks: bool `[B, A]`; each row has a True.
+            temperature: divides the logits.
+
+        Returns:
+            float64 `[B, A]`.
+        """
+        logits = np.where(action_masks, self.logits(observations), -np.inf).astype(np.float64)
+        weights: npt.NDArray[np.float64] = np.exp(
+            (logits - logits.max(axis=1, keepdims=True)) / temperature
+        )
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def save(self, path: Path) -> None:
+        """Write the file: first beside it, then renamed, so that it is never half there."""
+        facts = {
+            "format": FORMAT,
+            "env": ENV_ID,
+            "layout": layout(),
+            "num_players": list(self.num_players),
+            "temperature": self.temperature,
+            "architecture": {
+                "layers": [self.layers[0][0].shape[1], *(len(b) for _, b in self.layers)],
+                "activation": "relu",
+            },
+            "training": dict(self.training),
+        }
+        tensors = {}
+        for i, (weights, biases) in enumerate(self.layers):
+            tensors[f"{i}.weights"] = np.ascontiguousarray(weights, np.float32)
+            tensors[f"{i}.biases"] = np.ascontiguousarray(biases, np.float32)
+        temporary = path.with_name(path.name + ".part")
+        save_file(tensors, temporary, metadata={_KEY: json.dumps(facts)})
+        temporary.replace(path)
+
+
+class PPO:
+    """Plays a policy: samples from it, or takes its best action.
+
+    Args:
+        policy: one for the tables it will see; None for the shipped one of each table size.
+        name: the agent's name.
+        seed: starts the agent's own random stream.
+        best_action: take the likeliest action. Two such players can circle until the
+            game is cut off, so sampling is the default.
+    """
+
+    def __init__(
+        self, policy: Policy | None, name: str, seed: int = 0, best_action: bool = False
+    ) -> None:
+        self.name = name
+        self.policy = policy
+        self.best_action = best_action
+        self._rng = np.random.default_rng(seed)
+
+    def act(
+        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """Choose one legal action per row, as `Agent.act`."""
+        policy = self.policy or shipped(num_players_of(observations))
+        probabilities = policy.probabilities(observations, action_masks, policy.temperature)
+        if self.best_action:
+            return probabilities.argmax(axis=1)
+        # The first action whose cumulative probability exceeds a uniform number below
+        # the total: never one of probability 0.
+        cumulative = probabilities.cumsum(axis=1)
+        drawn = self._rng.random((len(cumulative), 1)) * cumulative[:, -1:]
+        return (cumulative > drawn).argmax(axis=1)
+
+
+def load(path: Path | None, seed: int = 0, best_action: bool = False) -> PPO:
+    """Load an agent from a policy file; nothing in it is ever executed.
+
+    Args:
+        path: the file; None for the shipped policies.
+        seed: starts the agent's own random stream.
+        best_action: see `PPO`.
+
+    Raises:
+        ValueError: not a policy file, truncated, or made for another environment.
+    """
+    if path is None:
+        return PPO(None, "ppo", seed, best_action)
+    name = path.parent.name if path.name == "policy.safetensors" else path.stem
+    return PPO(read(path), name or path.stem, seed, best_action)
+
+
+@lru_cache
+def shipped(num_players: int) -> Policy:
+    """The policy that comes with the agents for one table size.
+
+    Raises:
+        ValueError: there is none.
+    """
+    path = SHIPPED / f"ppo-{num_players}.safetensors"
+    if not path.is_file():
+        there = sorted(p.stem.partition("-")[2] for p in SHIPPED.glob("ppo-*.safetensors"))
+        raise ValueError(
+            f"agent 'ppo': expected a table of {' or '.join(there) or 'no'} players, for which "
+            f"a policy is shipped; got {num_players}. Train one: "
+            f"python train.py --num-players {num_players}"
+        )
+    return read(path)
+
+
+def read(path: Path) -> Policy:
+    """Read a policy file.
+
+    Raises:
+        ValueError: not a policy file, truncated, or made for another environment.
+    """
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"policy {str(path)!r}: expected a policy file; got {error}") from error
+    try:
+        facts = json.loads(metadata[_KEY])
+    except (KeyError, json.JSONDecodeError):
+        raise ValueError(
+            f"policy {str(path)!r}: expected the facts {_KEY!r} in its header; got {metadata!r}"
+        ) from None
+    for key, expected in (("format", FORMAT), ("env", ENV_ID), ("layout", layout())):
+        if facts.get(key) != expected:
+            raise ValueError(
+                f"policy {str(path)!r}: expected {key} {expected!r}; got {facts.get(key)!r}"
+            )
+    return Policy(
+        _layers(path, facts, tensors),
+        tuple(facts["num_players"]),
+        facts["training"],
+        facts["temperature"],
+    )
+
+
+def _layers(path: Path, facts: dict[str, Any], tensors: dict[str, Any]) -> Layers:
+    """Check the tensors against the architecture that the file states, and the table."""
+    sizes = facts["architecture"]["layers"]
+    layers = []
+    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+        for name, shape in ((f"{i}.weights", (fan_out, fan_in)), (f"{i}.biases", (fan_out,))):
+            found = tensors.get(name)
+            if found is None or found.shape != shape or found.dtype != np.float32:
+                got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
+                raise ValueError(
+                    f"policy {str(path)!r}: expected tensor {name!r}, float32 of shape {shape}; "
+                    f"got {got}"
+                )
+        layers.append((tensors[f"{i}.weights"], tensors[f"{i}.biases"]))
+    expected = (observation_size(max(facts["num_players"])), NUM_ACTIONS)
+    if (sizes[0], sizes[-1]) != expected:
+        raise ValueError(
+            f"policy {str(path)!r}: expected {expected[0]} inputs and {expected[1]} outputs; "
+            f"got {sizes[0]} and {sizes[-1]}"
+        )
+    return layers

@@ -1,0 +1,208 @@
+"""What happens between rollouts: checkpoints, snapshots, the ladder, and the display."""
+
+import json
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from stable_baselines3.common.callbacks import BaseCallback
+
+from agents import checkpoint, ladder
+from agents.ladder import Rung
+from agents.selfplay import SelfPlayPPO
+
+
+class Settings(Protocol):
+    """Those settings of a run that matter here."""
+
+    @property
+    def num_players(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def seed(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def decisions(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def variant(self) -> str: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def temperature(self) -> float: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def snapshot_every(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def pool_size(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def ladder(self) -> tuple[str, ...]: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def ladder_every(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def ladder_deals(self) -> int: ...  # noqa: D102 (train.Config documents it)
+    @property
+    def checkpoint_every(self) -> int: ...  # noqa: D102 (train.Config documents it)
+
+
+class Watch(BaseCallback):
+    """Looks after a run; SB3 calls it before and after each rollout.
+
+    Args:
+        settings: of the run.
+        folder: of the run.
+        console: for the display.
+        command: the command line's arguments, for the record.
+    """
+
+    model: SelfPlayPPO
+
+    def __init__(
+        self, settings: Settings, folder: Path, console: Console, command: list[str]
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.folder = folder
+        self.console = console
+        self.command = command
+        self.rungs: list[Rung] = []
+        self.seconds = 0.0
+        self._resumed_at = 0
+        self._resumed_seconds = 0.0
+        self._due = {"checkpoint": 0, "ladder": 0, "snapshot": 0}
+        self._tick = time.perf_counter()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f}%"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[news]}"),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("training", total=settings.decisions, news="")
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """Go on from a checkpoint's facts."""
+        self.seconds = self._resumed_seconds = facts["seconds"]
+        self.rungs = [Rung(**rung) for rung in facts["rungs"]]
+        self._due = facts["due"]
+        self._resumed_at = facts["decisions"]
+
+    def __enter__(self) -> "Watch":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def _on_training_start(self) -> None:
+        self._tick = time.perf_counter()
+        if self._resumed_at == 0:
+            for name in self._due:
+                self._schedule(name)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps not in (0, self._resumed_at):
+            self._after_update()
+
+    def _on_rollout_end(self) -> None:
+        tally, self.model.env.tally = self.model.env.tally, {}
+        if games := tally.get("games", 0):
+            self.logger.record("games/length", tally["length"] / games)
+            self.logger.record("games/cut_off_share", tally["cut off"] / games)
+        self.logger.record("time/decisions_per_second", self._speed())
+
+    def _on_training_end(self) -> None:
+        self._after_update(is_last=True)
+
+    def _after_update(self, is_last: bool = False) -> None:
+        """Do what is due; the model is between an update and the next rollout."""
+        self.num_timesteps = self.model.num_timesteps
+        self.seconds += time.perf_counter() - self._tick
+        if self._is_due("snapshot") and self.settings.snapshot_every:
+            self.model.add_snapshot(self.settings.pool_size)
+        if self._is_due("ladder") or is_last:
+            self._measure()
+        if self._is_due("checkpoint") or is_last:
+            self._save()
+        self._show()
+        self._tick = time.perf_counter()
+
+    def _is_due(self, name: str) -> bool:
+        due = self.num_timesteps >= self._due[name]
+        if due:
+            self._schedule(name)
+        return due
+
+    def _schedule(self, name: str) -> None:
+        every: int = getattr(self.settings, f"{name}_every")
+        while every and self._due[name] <= self.num_timesteps:
+            self._due[name] += every
+
+    def _speed(self) -> float:
+        taken = self.seconds - self._resumed_seconds
+        return (self.num_timesteps - self._resumed_at) / taken if taken else 0.0
+
+    def _measure(self) -> None:
+        """Measure the policy; say so if it has become weaker; keep it as the run's export."""
+        settings = self.settings
+        rungs = ladder.climb(
+            self.model.export((settings.num_players,), settings.temperature),
+            settings.ladder,
+            settings.num_players,
+            settings.ladder_deals,
+            settings.variant,
+            seed=settings.seed,
+            decisions=self.num_timesteps,
+            seconds=self.seconds,
+        )
+        for warning in ladder.falls(self.rungs, rungs):
+            self.console.print(f"[bold red]{warning}[/]")
+        self.rungs += rungs
+        for rung in rungs:
+            self.logger.record(f"ladder/{rung.opponent}_{rung.mode}", rung.win_share)
+            self.console.print(
+                f"{rung.decisions:>11,} decisions, {rung.seconds / 60:5.1f} min, "
+                f"{self._speed():,.0f}/s: {rung}, cut off {rung.cut_off_share:.3f}"
+            )
+        curve = [rung.as_json() for rung in self.rungs]
+        (self.folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n")
+        ladder.draw_curves(self.rungs, settings.num_players, self.folder / "curve.png")
+        self._export(curve)
+
+    def _export(self, curve: list[dict[str, Any]]) -> None:
+        policy = self.model.export(
+            (self.settings.num_players,),
+            self.settings.temperature,
+            command=["train.py", *self.command],
+            seed=self.settings.seed,
+            decisions=self.num_timesteps,
+            seconds=round(self.seconds, 1),
+            curve=curve,
+        )
+        policy.save(self.folder / "policy.safetensors")
+
+    def _save(self) -> None:
+        facts = {
+            "seconds": self.seconds,
+            "decisions": self.num_timesteps,
+            "due": self._due,
+            "rungs": [rung.__dict__ for rung in self.rungs],
+        }
+        checkpoint.save(self.folder / "checkpoint.safetensors", self.model, facts)
+
+    def _show(self) -> None:
+        latest = {(rung.opponent, rung.mode): rung for rung in self.rungs}
+        news = "; ".join(
+            f"{opponent} {mode} {rung.win_share:.3f}" for (opponent, mode), rung in latest.items()
+        )
+        speed = f"{self._speed():,.0f} decisions/s"
+        self._progress.update(
+            self._task, completed=self.num_timesteps, description=speed, news=news
+        )

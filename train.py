@@ -1,0 +1,265 @@
+"""Fit a policy by self-play: every seat's decisions train it, and it ends as a file to play with.
+
+python train.py --preset quick
+python evaluate.py --agents greedy runs/2p-quick-0
+python train.py --resume runs/2p-quick-0
+"""
+
+import argparse
+import dataclasses
+import json
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+import tyro
+from rich.console import Console
+from stable_baselines3.common import logger as sb3_logger
+
+import agents
+from agents import checkpoint
+from agents.selfplay import Games, SelfPlayPPO
+from agents.watch import Watch
+from threeup_env import Batch
+from threeup_env.cards import check_variant
+
+INTERRUPTED: Final = 130
+USAGE_ERROR: Final = 2
+
+
+@dataclass(frozen=True)
+class Config:
+    """Fit a policy by self-play.
+
+    It is PPO with masked actions. Each seat's decisions in a game are one trajectory, from
+    my turn to my next turn, and the end of the game pays every seat its own outcome.
+    Moves without a choice are played by the engine.
+    """
+
+    preset: Literal["quick", "full"] = "quick"
+    """Values for everything below: quick takes a few minutes on 2 cores, full about an hour."""
+    num_players: int = 2
+    """Seats at the table, 2 to 6. A policy plays the table size that it was trained for."""
+    seed: int = 0
+    """Starts deals, network, choices and opponents."""
+    run_dir: Path | None = None
+    """Folder of the run; without it runs/<players>p-<preset>-<seed>."""
+    resume: Path | None = None
+    """Folder of a run to go on with, by its own settings; no other option goes with it."""
+    decisions: int = 4_000_000
+    """Decisions to train on."""
+    variant: str = "standard"
+    """Deck and layout: standard, listed or mini."""
+    max_steps: int = 1000
+    """The action that cuts a game off if it doesn't win it."""
+
+    num_games: int = 2048
+    """Games played at once."""
+    rollout_steps: int = 64
+    """Decisions of each game between two updates."""
+    num_epochs: int = 2
+    """Passes over a rollout in an update."""
+    minibatch: int = 8192
+    """Decisions in a minibatch."""
+    learning_rate: float = 1e-3
+    """Of Adam at the start; falls linearly to 0."""
+    entropy: float = 0.003
+    """Weight of the entropy bonus."""
+    gamma: float = 1.0
+    """Discount from my turn to my next turn."""
+    gae_lambda: float = 0.95
+    """Lambda of the advantage estimates."""
+    clip: float = 0.2
+    """How far a probability ratio may go before its gradient is cut."""
+    hidden: tuple[int, ...] = (128, 128)
+    """Sizes of the hidden layers of the two networks, actor and critic."""
+    privileged_critic: bool = True
+    """Show the critic all hands, the face-down cards and the next draws. The policy never
+    sees them."""
+
+    opponents: tuple[str, ...] = ()
+    """Agents that take part as opponents, such as greedy or careful."""
+    opponent_share: float = 0.0
+    """Share of the games with an opponent, a named one or a snapshot, at all seats but one.
+    The current policy plays all seats of the others."""
+    snapshot_every: int = 0
+    """Decisions between two snapshots of the policy for the opponent pool; 0 for none."""
+    pool_size: int = 8
+    """Snapshots kept; a new one replaces the oldest."""
+    one_seat: bool = False
+    """Train one seat of each game, drawn afresh, and let opponents play all others: as an
+    opponent share of 1, and against greedy unless other opponents are given."""
+
+    num_threads: int = 0
+    """Threads of the networks; 0 for all cores. Another number gives another run."""
+    temperature: float = 1.0
+    """Of the exported policy's sampled play."""
+    ladder: tuple[str, ...] = ("greedy",)
+    """Agents that the policy is measured against during training."""
+    ladder_every: int = 1_000_000
+    """Decisions between two measurements."""
+    ladder_deals: int = 1000
+    """Deals a measurement, each under every rotation of the seats."""
+    checkpoint_every: int = 1_000_000
+    """Decisions between two checkpoints; there is one at the end as well."""
+
+    def folder(self) -> Path:
+        """Where the run is kept."""
+        name = f"{self.num_players}p-{self.preset}-{self.seed}"
+        return self.run_dir or Path("runs") / name
+
+
+PRESETS: Final = {
+    "quick": Config(),
+    "full": Config(
+        preset="full",
+        decisions=60_000_000,
+        ladder_every=5_000_000,
+        checkpoint_every=2_500_000,
+    ),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        run(parse(given), given)
+    except (ValueError, OSError) as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("train.py: interrupted; --resume goes on", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def parse(arguments: list[str]) -> Config:
+    """Read the options; those not given have the preset's values, or the resumed run's.
+
+    Raises:
+        ValueError: other options beside `--resume`, or a folder that holds no run.
+    """
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--preset", choices=PRESETS, default="quick")
+    preset = first.parse_known_args(arguments)[0].preset
+    config = tyro.cli(Config, args=arguments, default=PRESETS[preset], description=__doc__)
+    if config.resume is None:
+        return config
+    if config != dataclasses.replace(PRESETS["quick"], resume=config.resume):
+        raise ValueError("--resume: expected no other option; a run goes on by its own settings")
+    path = config.resume / "config.json"
+    if not path.is_file():
+        raise ValueError(f"--resume: expected a run folder; {str(path)!r} isn't there")
+    return from_json(json.loads(path.read_text())["config"], resume=config.resume)
+
+
+def from_json(values: dict[str, Any], **changes: Any) -> Config:
+    """A config from `config.json`, which knows no tuples and no paths."""
+    known = {field.name: field for field in dataclasses.fields(Config)}
+    kept: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known
+    }
+    return Config(**(kept | changes))
+
+
+def check(config: Config) -> None:
+    """Refuse settings that can't work before anything is written."""
+    check_variant(config.variant, config.num_players)
+    at_least_1 = ("decisions", "num_games", "rollout_steps", "num_epochs", "minibatch", "max_steps")
+    for name in (*at_least_1, "pool_size", "ladder_every", "ladder_deals", "checkpoint_every"):
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name}: expected at least 1; got {getattr(config, name)}")
+    if not 0 <= config.opponent_share <= 1:
+        raise ValueError(f"opponent_share: expected 0 to 1; got {config.opponent_share}")
+    for spec in (*config.opponents, *config.ladder):
+        agents.make(spec)
+
+
+def build(config: Config) -> SelfPlayPPO:
+    """Make the games and the learner."""
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
+    batch = Batch(
+        config.num_games, config.num_players, config.variant, config.max_steps, config.seed
+    )
+    share, opponents = config.opponent_share, config.opponents
+    if config.one_seat:
+        share, opponents = 1.0, opponents or ("greedy",)
+    return SelfPlayPPO(
+        Games(batch, config.privileged_critic, share, rng),
+        config.hidden,
+        rng,
+        opponents,
+        learning_rate=lambda remaining: config.learning_rate * max(remaining, 0.0),
+        n_steps=config.rollout_steps,
+        batch_size=config.minibatch,
+        n_epochs=config.num_epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip,
+        ent_coef=config.entropy,
+        seed=config.seed,
+    )
+
+
+def versions() -> dict[str, str]:
+    """What the run depends on."""
+    names = ("numpy", "numba", "torch", "stable-baselines3", "sb3-contrib")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def run(config: Config, arguments: list[str] | None = None) -> Path:
+    """Train, and leave the run's folder with its policy.
+
+    Args:
+        config: what to do.
+        arguments: the command line's, for the record.
+
+    Returns:
+        The exported policy.
+
+    Raises:
+        ValueError: settings that can't work, or a checkpoint that doesn't fit.
+    """
+    check(config)
+    folder = config.resume or config.folder()
+    if config.resume is None and (folder / "config.json").exists():
+        raise ValueError(f"run_dir: expected a new folder; {str(folder)!r} holds a run (--resume?)")
+    torch.set_num_threads(config.num_threads or torch.get_num_threads())
+    model = build(config)
+    watch = Watch(config, folder, Console(stderr=True), arguments or [])
+    if config.resume is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(config).items()}
+        facts = {"config": kept, "command": arguments, "versions": versions()}
+        (folder / "config.json").write_text(json.dumps(facts, indent=1) + "\n")
+        if config.snapshot_every:
+            model.add_snapshot(config.pool_size)
+    else:
+        watch.restore(checkpoint.load(folder / "checkpoint.safetensors", model))
+    formats = ["tensorboard"] if _has("tensorboard") else []
+    model.set_logger(sb3_logger.configure(str(folder / "logs"), formats))
+    with watch:
+        model.learn(
+            config.decisions - model.num_timesteps,
+            callback=watch,
+            reset_num_timesteps=config.resume is None,
+        )
+    return folder / "policy.safetensors"
+
+
+def _has(distribution: str) -> bool:
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
