@@ -12,6 +12,7 @@ from threeup_env.aec import env, raw_env
 from threeup_env.batch import Batch
 from threeup_env.cards import RANK_NAMES, VARIANTS
 from threeup_env.determinize import determinize
+from threeup_env.gym_env import ThreeUpEnv
 from threeup_env.observation import (
     OBSERVATION_DTYPE,
     decode,
@@ -19,6 +20,7 @@ from threeup_env.observation import (
     observation_fields,
 )
 from threeup_env.state import STATE_DTYPE
+from threeup_env.vector_env import ThreeUpVectorEnv
 
 __all__ = [
     "ACTION_NAMES",
@@ -28,6 +30,8 @@ __all__ = [
     "VARIANTS",
     "Batch",
     "IllegalActionError",
+    "ThreeUpEnv",
+    "ThreeUpVectorEnv",
     "action_id",
     "decode",
     "describe",
