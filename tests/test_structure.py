@@ -20,7 +20,7 @@ ALLOWED = {
     "privileged": {"cards", "compiled", "state"},
     "determinize": ENGINE,
     "batch": ENGINE,
-    "render": {"cards", "actions", "observation"},
+    "render": {"actions", "cards", "observation", "rules", "state"},
     "aec": ENGINE | {"batch", "render"},
     "learner": ENGINE | {"batch"},
     "vector_env": ENGINE | {"batch", "learner", "render"},
