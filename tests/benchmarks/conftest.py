@@ -1,0 +1,21 @@
+"""Ends a run of the benchmarks with the table of their ratios."""
+
+import pytest
+
+from tests.benchmarks.ratio import CONTESTS
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one line a contest."""
+    if not CONTESTS:
+        return
+    write = terminalreporter.write_line
+    terminalreporter.section("ratios: median over the rounds, with their quartiles")
+    write(f"{'':58} {'ours':>8} {'other':>8}  {'ratio':>5}  {'quartiles':12}  target")
+    for row in CONTESTS:
+        name = f"{row.name} [{row.unit}]"
+        span = f"{row.low:.2f}-{row.high:.2f}"
+        write(
+            f"{name:58} {row.ours:8.3g} {row.yardstick:8.3g}  {row.ratio:5.2f}  {span:12}  "
+            f"{row.target}"
+        )
