@@ -39,8 +39,10 @@ LAYOUTS: Final = {
 
 def counts(cards: list[str]) -> list[int]:
     """Copies of each rank, ascending by rank."""
-    copies = Counter(cards)
-    return [copies.get(rank, 0) for rank in RANKS]
+    copies = dict.fromkeys(RANKS, 0)
+    for card in cards:
+        copies[card] += 1
+    return list(copies.values())
 
 
 def without(cards: list[str], taken: list[str]) -> list[str]:
@@ -164,13 +166,13 @@ class ReferenceGame:
 
     def observe(self, seat: int) -> Observation:
         """What `seat` may know, by field name, in the order of the flat observation."""
-        others_lay_hidden = self.laying > 0  # R5
+        running = self.winner is None and not self.cut_off
         fields: Observation = {
             "variant": VARIANT_IDS[self.variant],
             "seat": seat,
             "laying": self.laying,
             "owed": self.owed,
-            "may_draw": int("draw" in self.legal_actions()),
+            "may_draw": int(running and self._may_draw()),
             "steps_left": min(STEPS_SHOWN, self.max_steps - self.steps),
             "draw_pile_size": len(self.draw_pile),
             "top": counts(self.pile[-1:]),
@@ -179,14 +181,13 @@ class ReferenceGame:
             "unseen": counts(self._unseen_by(seat)),
             "exposed": counts(self.known[seat]),
         }
-        running = self.winner is None and not self.cut_off
         for block in range(self.num_players):
             other = (seat + block) % self.num_players
             hand, face_up = self.known[other], self.face_up[other]
             if other == seat:
                 hand = self.hands[seat]
-            elif others_lay_hidden:
-                face_up = []
+            elif self.laying > 0:
+                face_up = []  # R5
             fields[f"acting[{block}]"] = int(running and other == self.seat)
             fields[f"hand_size[{block}]"] = len(self.hands[other])
             fields[f"face_down_size[{block}]"] = len(self.face_down[other])
@@ -221,13 +222,11 @@ class ReferenceGame:
         plays = []
         for rank in RANKS:
             most = cards.count(rank)
-            if rank in EXTRA_DISCARDS:
-                most = min(most, 1)  # R8
-            if self._fits(rank):
-                plays += [
-                    f"play {rank}" if copies == 1 else f"play {rank} x{copies}"
-                    for copies in range(1, most + 1)
-                ]
+            if most > 1 and rank in EXTRA_DISCARDS:
+                most = 1  # R8
+            if most > 0 and self._fits(rank):
+                plays.append(f"play {rank}")
+                plays += [f"play {rank} x{copies}" for copies in range(2, most + 1)]
         return plays
 
     def _fits(self, rank: str) -> bool:
