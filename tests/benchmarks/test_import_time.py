@@ -1,6 +1,7 @@
 """What a user waits for: the import, and the first game while numba compiles.
 
-Each measurement is a fresh process.
+Each measurement is a fresh process. Python's own bytecode is there in all of them (the first,
+which doesn't count, writes it), as it is after `pip install`.
 """
 
 import os
@@ -39,7 +40,7 @@ def seconds(code: str, **environment: str) -> float:
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env=os.environ | environment,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | environment,
         capture_output=True,
         text=True,
         check=True,
