@@ -93,12 +93,12 @@ def test_the_project_stands_alone() -> None:
             assert not [word for word in outside if word in text], name
 
 
-def test_a_change_in_any_source_gives_compiled_code_a_new_cache_folder(tmp_path: Path) -> None:
+def test_a_change_in_what_a_file_imports_gives_its_compiled_code_a_new_cache_folder(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
         "from threeup_env.compiled import cache_folder\n"
-        "print(cache_folder(Path(sys.argv[1]) / 'threeup_env'))"
+        "print(cache_folder(Path(sys.argv[1]) / 'threeup_env' / 'batch.py'))"
     )
     package = tmp_path / "threeup_env"
     package.mkdir()
@@ -111,7 +111,9 @@ def test_a_change_in_any_source_gives_compiled_code_a_new_cache_folder(tmp_path:
         return done.stdout
 
     before = folder()
-    assert before == folder()
-    with (package / "cards.py").open("a") as source:
+    with (package / "render.py").open("a") as source:  # which batch.py doesn't import
+        source.write("CHANGED = True\n")
+    assert folder() == before
+    with (package / "cards.py").open("a") as source:  # which it imports by way of others
         source.write("CHANGED = True\n")
     assert folder() != before

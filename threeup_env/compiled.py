@@ -6,10 +6,11 @@ a kernel cached without bounds checks would be reused with them on. So the cache
 folder is named after everything that matters.
 """
 
+import ast
 import hashlib
 import os
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -21,26 +22,49 @@ R = TypeVar("R")
 numba_config: Any = numba.config
 
 
-@lru_cache
-def cache_folder(directory: Path) -> Path:
-    """Name the cache folder of the compiled functions in `directory`.
+@cache
+def imported(source: Path) -> frozenset[Path]:
+    """The files beside `source`'s package that it imports itself; whole modules only."""
+    root = source.parents[1]
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source.read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    files = (root.joinpath(*name.split(".")).with_suffix(".py") for name in names)
+    return frozenset(file for file in files if file.is_file())
+
+
+def reachable(source: Path) -> Iterator[Path]:
+    """Give `source` and every file of the project that it imports, at any remove."""
+    waiting, seen = [source], {source}
+    while waiting:
+        file = waiting.pop()
+        yield file
+        waiting += imported(file) - seen
+        seen |= imported(file)
+
+
+@cache
+def cache_folder(source: Path) -> Path:
+    """Name the cache folder of the compiled functions in one file.
 
     Args:
-        directory: the folder of the source file.
+        source: the file.
 
     Returns:
-        A folder below `NUMBA_CACHE_DIR` if that is set, else beside the sources,
-        else (sources that the user may not write to) in the user's own cache. It is
-        named after a hash of the sources here and in `directory`, and of the bounds flag.
+        A folder below `NUMBA_CACHE_DIR` if that is set, else beside the sources, else
+        (sources that the user may not write to) in the user's own cache. It is named
+        after a hash of the file, of all that it imports, and of numba's bounds flag.
     """
-    here = Path(__file__).parent
     digest = hashlib.sha256(str(numba_config.BOUNDSCHECK).encode())
-    for source in sorted({*here.glob("*.py"), *directory.glob("*.py")}):
-        digest.update(source.read_bytes())
+    for file in sorted(reachable(source)):
+        digest.update(file.read_bytes())
     if base := os.environ.get("NUMBA_CACHE_DIR"):
         parent = Path(base)
-    elif os.access(directory, os.W_OK):
-        parent = directory / "__pycache__"
+    elif os.access(source.parent, os.W_OK):
+        parent = source.parent / "__pycache__"
     else:
         parent = Path.home() / ".cache" / "threeup"
     return parent / f"numba-{digest.hexdigest()[:16]}"
@@ -54,7 +78,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     check first and never share an array between threads that write to it.
     """
     previous = numba_config.CACHE_DIR
-    numba_config.CACHE_DIR = str(cache_folder(Path(function.__code__.co_filename).parent))
+    numba_config.CACHE_DIR = str(cache_folder(Path(function.__code__.co_filename)))
     try:
         return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
     finally:
