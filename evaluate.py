@@ -3,66 +3,83 @@
 Every line-up plays the same deals, each under every rotation of the seats.
 """
 
+import csv
 import json
+import shlex
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 import agents
-import threeup_env
-from agents.deals import draw_deals
-from agents.match import BLOCK, Match, play_block
-from agents.progress import Bar
-from agents.statistics import Interval
-from agents.tournament import Pairing, Standing, line_ups, pairings, standings
+from agents.analysis import Analysis
+from agents.folder import RESULTS, Folder, write_text
+from agents.games import Match
+from agents.replay import replay
+from agents.statistics import CONFIDENCE
+from agents.tournament import Backend, Outcome, Settings, play_tournament
+from agents.versions import agent_hash, engine_hash, versions
 from threeup_env.cards import check_variant
 
-INTERRUPTED: Final = 130
 USAGE_ERROR: Final = 2
+AGENT_LEFT: Final = 3
+INTERRUPTED: Final = 130
+LOOKS: Final = 4
+"""Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
+error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Settings):
     """Let agents play each other and say who is better.
 
     Every line-up plays the same deals, each under every rotation of the seats. At more
-    than 2 players one seat of an agent plays a table of another.
+    than 2 players one seat of an agent plays a table of another, and mixed tables play.
     """
 
-    agents: tuple[str, ...] = ("random", "greedy")
-    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo,
-    or the path of a policy file or run folder."""
-    num_players: int = 2
-    """Seats at the table, 2 to 6."""
-    deals: int = 500
-    """Deals that each line-up plays; each gives as many games as there are seats."""
-    variant: str = "standard"
-    """Deck and layout: standard, listed or mini."""
-    max_steps: int = 1000
-    """The action that cuts a game off if it doesn't win it."""
-    seed: int = 0
-    """Starts the deals, the agents' choices and the resampling, each a stream of its own."""
     out: Path | None = None
-    """Folder for results.json; nothing is written without it."""
+    """Folder of the run: the games as they come, results.json, games.csv, report.html. The
+    same command goes on with a run that was stopped, or that is to have more deals or agents."""
+    workers: int = 1
+    """Processes; the results are the same for any number."""
+    backend: Backend = "loky"
+    """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
+    stop_when_separable: bool = False
+    """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
+    half_width: float = 0.01
+    """Half-width of the intervals that the plan of deals is made for."""
+    list: bool = False
+    """Only name the agents."""
+    replay: tuple[Path, int] | None = None
+    """Only show a game: the folder of a run, and the game's number in its games.csv."""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    config = tyro.cli(Config, args=arguments, description=__doc__)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    config = tyro.cli(Config, args=list(arguments), description=__doc__)
     try:
-        run(config)
-    except (ValueError, OSError) as error:
+        if config.list:
+            show_agents()
+        elif config.replay is not None:
+            for text in replay(*config.replay):
+                print(text, end="\n\n")
+        elif run(config)["failures"]:
+            return AGENT_LEFT
+    except (ValueError, OSError, ImportError) as error:
         print(f"evaluate.py: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
-        print("evaluate.py: interrupted; no results written", file=sys.stderr)
+        kept = "nothing is kept without --out"
+        if config.out is not None:
+            kept = f"the games played are in {config.out}, the same command goes on"
+        print(f"evaluate.py: interrupted; {kept}", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -74,29 +91,48 @@ def run(config: Config) -> dict[str, Any]:
         What `results.json` holds.
 
     Raises:
-        ValueError: an unknown agent, too few agents, or a number out of range.
+        ValueError: an unknown agent, too few agents, a number out of range, or a folder
+            that holds another run.
         OSError: the results can't be written.
     """
     check(config)
-    matches = play_all(config)
-    pairs = pairings(matches, config.seed)
-    table = standings(config.agents, matches, config.seed)
-    results = as_json(config, pairs, table)
-    show(config, pairs, table)
+    confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
+
+    def is_enough(outcome: Outcome) -> bool:
+        return Analysis(config, outcome, confidence).is_separable()
+
+    outcome = play_tournament(
+        config,
+        Folder(config.out, identity(config)),
+        config.workers,
+        config.backend,
+        looks(config),
+        is_enough if config.stop_when_separable else lambda outcome: False,
+    )
+    for failure in outcome.failures:
+        print(f"evaluate.py: {failure}; it left the run", file=sys.stderr)
+    if len(outcome.agents) < 2:
+        raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
+    found = Analysis(config, outcome, confidence, config.half_width).results()
+    results = facts(config, outcome) | found
+    show(results)
     if config.out is not None:
-        path = write(config.out, results)
-        print(f"results: {path}")
+        write(config.out, results, outcome.matches)
+        print(f"results: {config.out / RESULTS}, games.csv, report.html")
     return results
 
 
 def check(config: Config) -> None:
     """Refuse a run that can't work before any game is played."""
     check_variant(config.variant, config.num_players)
-    for name, value in (("deals", config.deals), ("max-steps", config.max_steps)):
-        if value < 1:
-            raise ValueError(f"{name}: expected at least 1; got {value}")
-    if config.seed < 0:
-        raise ValueError(f"seed: expected at least 0; got {config.seed}")
+    for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
+        if getattr(config, name) < least:
+            option = name.replace("_", "-")
+            raise ValueError(f"{option}: expected at least {least}; got {getattr(config, name)}")
+    for name in ("half_width", "seconds_per_decision"):
+        if not getattr(config, name) > 0:
+            option = name.replace("_", "-")
+            raise ValueError(f"{option}: expected more than 0; got {getattr(config, name)}")
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
     for spec in config.agents:
@@ -107,114 +143,147 @@ def check(config: Config) -> None:
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 
 
-def play_all(config: Config) -> list[Match]:
-    """Play every line-up."""
-    decks = draw_deals(config.deals, config.num_players, config.variant, config.seed)
-    tables = line_ups(config.agents, config.num_players)
-    matches = []
-    with Bar("playing", len(tables) * len(decks) * config.num_players) as bar:
-        for table in tables:
-            parts = [
-                play_block(
-                    table,
-                    decks[first : first + BLOCK],
-                    first,
-                    config.variant,
-                    config.max_steps,
-                    config.seed,
-                    bar.advance,
-                )
-                for first in range(0, len(decks), BLOCK)
-            ]
-            matches.append(Match.concatenate(parts))
-    return matches
+def looks(config: Config) -> list[int]:
+    """Numbers of deals after which `--stop-when-separable` looks."""
+    if not config.stop_when_separable:
+        return []
+    return sorted({max(2, config.deals * look // LOOKS) for look in range(1, LOOKS + 1)})
 
 
-def as_json(config: Config, pairs: list[Pairing], table: list[Standing]) -> dict[str, Any]:
-    """Everything that `results.json` holds; shares and ratings with 95% intervals."""
+def identity(config: Config) -> dict[str, Any]:
+    """What decides a block of games beside its line-up and deals."""
+    same = ("num_players", "variant", "max_steps", "seed", "deal_set")
+    return {name: getattr(config, name) for name in same} | {
+        "engine": engine_hash(),
+        "agents": {spec: agent_hash(spec, config.num_players) for spec in config.agents},
+    }
 
-    def flat(interval: Interval, name: str) -> dict[str, float]:
-        return {name: interval.value, "low": interval.low, "high": interval.high}
 
+def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
+    """What was asked for and what it was made with."""
+    stopping = None
+    if config.stop_when_separable:
+        stopping = {
+            "rule": f"look after each of the deals listed; stop if every pair differs at "
+            f"Holm-corrected {(1 - CONFIDENCE) / LOOKS:g}; intervals are of that level",
+            "looks": looks(config),
+        }
+    settings = {field.name: getattr(config, field.name) for field in fields(Settings)}
     return {
         "num_players": config.num_players,
         "deals": config.deals,
         "seed": config.seed,
-        "fair_share": 1 / config.num_players,
-        "pairings": [
-            {"agent": pair.agent, "against": pair.against, "games": pair.games}
-            | flat(pair.win_share, "win_share")
-            | {"cut_off_share": pair.cut_off.value, "mean_place": pair.place.value}
-            for pair in pairs
+        "settings": settings,
+        "stopping": stopping,
+        "failures": [
+            {"agent": failure.agent, "reason": failure.reason} | failure.where
+            for failure in outcome.failures
         ],
-        "ratings": [
-            {"agent": standing.agent} | flat(standing.rating, "rating") for standing in table
-        ],
-        "standings": [
-            {"agent": standing.agent, "games": standing.games}
-            | flat(standing.win_share, "win_share")
-            | {"cut_off_share": standing.cut_off.value, "mean_place": standing.place.value}
-            for standing in table
-        ],
-        "settings": {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in asdict(config).items()
-        },
-        "versions": {"threeup": threeup_env.__version__, "numpy": np.__version__},
+        "line_ups": [match.line_up for match in outcome.matches],
+        "engine": engine_hash(),
+        "agents": {spec: agent_hash(spec, config.num_players) for spec in outcome.agents},
+        "versions": versions(),
+        "command": command(config),
     }
 
 
-def write(folder: Path, results: dict[str, Any]) -> Path:
-    """Write `results.json` whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "results.json"
-    temporary = path.with_suffix(".json.tmp")
-    temporary.write_text(json.dumps(results, indent=2) + "\n")
-    temporary.replace(path)
-    return path
+def command(config: Config) -> str:
+    """The command that gives these results again."""
+    words = ["python", "evaluate.py"]
+    for field in fields(Settings):
+        value = getattr(config, field.name)
+        option = field.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif field.name == "agents":
+            words += ["--agents", *value]
+        else:
+            words += [f"--{option}", str(value)]
+    if config.stop_when_separable:
+        words.append("--stop-when-separable")
+    return shlex.join(words)
 
 
-def show(config: Config, pairs: list[Pairing], table: list[Standing]) -> None:
-    """Print who is better: the standings, then each pairing."""
-    fair = 1 / config.num_players
+def write(folder: Path, results: dict[str, Any], matches: Sequence[Match]) -> None:
+    """Write `results.json`, `games.csv` and `report.html`, each whole or not at all."""
+    from agents.report import page  # matplotlib takes a second to import
+
+    write_text(folder / RESULTS, json.dumps(results, indent=2) + "\n")
+    write_games(folder / "games.csv", matches)
+    write_text(folder / "report.html", page(results))
+
+
+def write_games(path: Path, matches: Sequence[Match]) -> None:
+    """Write a row a game."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            game = 0
+            for match in matches:
+                columns = match.columns()
+                if game == 0:
+                    writer.writerow(["game", *columns])
+                for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                    writer.writerow([game, *row])
+                    game += 1
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def show_agents() -> None:
+    """Print the names that `--agents` understands."""
+    table = _table("agents", "agent", "what it does")
+    for spec, words in agents.SPECS.items():
+        table.add_row(spec, words)
+    Console().print(table)
+
+
+def show(results: dict[str, Any]) -> None:
+    """Print who is better: ratings and shares, then each pairing."""
     console = Console()
-    title = f"{config.num_players} players, {config.deals} deals, fair share {fair:.3f}"
-    board = _table(title, "agent", "rating", "95%", "win share", "95%", "place", "cut off", "games")
-    for row in table:
+    title = (
+        f"{results['num_players']} players, {results['deals_played']:,} deals, "
+        f"{results['games']:,} games; fair share {results['fair_share']:.3f}"
+    )
+    interval = f"{results['confidence']:.4g}"
+    board = _table(title, "agent", "rating", interval, "share", interval, "place", "cut off")
+    standings = {row["agent"]: row for row in results["standings"]}
+    for rating in results["ratings"]:
+        row = standings[rating["agent"]]
         board.add_row(
-            row.agent,
-            f"{row.rating.value:+.2f}",
-            f"{row.rating.low:+.2f} {row.rating.high:+.2f}",
-            *_share(row.win_share),
-            f"{row.place.value:.2f}",
-            f"{row.cut_off.value:.1%}",
-            f"{row.games:,}",
+            row["agent"],
+            f"{rating['rating']:+.2f}",
+            f"{rating['low']:+.2f} {rating['high']:+.2f}",
+            f"{row['win_share']:.3f}",
+            f"{row['low']:.3f} {row['high']:.3f}",
+            f"{row['mean_place']:.2f}",
+            f"{row['cut_off_share']:.1%}",
         )
-    duels = _table("each against each", "agent", "against", "win share", "95%", "is", "games")
-    for pair in pairs:
-        found = verdict(pair.win_share, fair)
-        duels.add_row(pair.agent, pair.against, *_share(pair.win_share), found, f"{pair.games:,}")
+    duels = _table("each against each", "agent", "against", "share", interval, "is", "games")
+    for pair in results["pairings"]:
+        share, low, high = (f"{pair[name]:.3f}" for name in ("win_share", "low", "high"))
+        duels.add_row(
+            pair["agent"],
+            pair["against"],
+            share,
+            f"{low} {high}",
+            pair["verdict"],
+            f"{pair['games']:,}",
+        )
     console.print(board)
     console.print(duels)
+    plan = results["plan"]
+    console.print(f"for half-widths of {plan['half_width']:g}: {plan['deals']:,} deals")
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left")
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name in columns:
-        words = name in ("agent", "against", "is")
+        words = name in ("agent", "against", "is", "what it does")
         table.add_column(name, justify="left" if words else "right", no_wrap=not words)
     return table
-
-
-def _share(share: Interval) -> tuple[str, str]:
-    return f"{share.value:.3f}", f"{share.low:.3f} {share.high:.3f}"
-
-
-def verdict(share: Interval, fair: float) -> str:
-    """What an interval says about an agent among others."""
-    if share.low > fair:
-        return "better"
-    return "worse" if share.high < fair else "not separable"
 
 
 if __name__ == "__main__":

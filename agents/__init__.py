@@ -5,7 +5,7 @@ from typing import Final
 
 from agents.base import Agent
 
-__all__ = ["SPECS", "Agent", "make"]
+__all__ = ["SPECS", "Agent", "make", "policy_file"]
 
 SPECS: Final = {
     "random": "every legal action with the same probability",
@@ -69,17 +69,21 @@ def _count(spec: str, number: str) -> int:
     return int(number)
 
 
+def policy_file(spec: str) -> Path | None:
+    """The policy file that a spec names by a path, there or not; None for other specs."""
+    place = Path(spec.removesuffix(_BEST))
+    if spec and place.is_dir():
+        place = place / "policy.safetensors"
+    return place if place.suffix == ".safetensors" else None
+
+
 def _load_policy(spec: str, seed: int) -> Agent:
-    best_action = spec.endswith(_BEST)
-    place = spec.removesuffix(_BEST)
-    path = None if place == "ppo" else Path(place)
-    if place and path is not None:
-        path = path / "policy.safetensors" if path.is_dir() else path
-    if path is not None and path.suffix != ".safetensors":
+    path = None if spec.removesuffix(_BEST) == "ppo" else policy_file(spec)
+    if path is None and spec.removesuffix(_BEST) != "ppo":
         known = ", ".join(SPECS)
         raise ValueError(f"agent: expected one of {known}; got {spec!r}")
     if path is not None and not path.is_file():
         raise ValueError(f"agent {spec!r}: expected the policy file {str(path)!r}; there is none")
     from agents import ppo
 
-    return ppo.load(path, seed, best_action)
+    return ppo.load(path, seed, best_action=spec.endswith(_BEST))

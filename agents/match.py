@@ -2,98 +2,36 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 import agents
 from agents.base import Agent
-from agents.deals import deal_hash, draw_deals
+from agents.deals import deal_hashes, draw_deals
+from agents.games import Match
 from agents.progress import Bar
+from agents.referee import SECONDS_PER_DECISION, AgentError, Referee
 from threeup_env.batch import Batch
 
 AGENTS: Final = 1
 """First spawn key of an agent's random streams; the deals' stream starts with another."""
-BLOCK: Final = 256
-"""Deals played at once. Each block gets agents with streams of their own, so that a block
-is the same whatever is played before it or beside it."""
+BLOCK_GAMES: Final = 1024
+"""Games played at once in a block. Each block gets agents with streams of their own, so
+that it is the same whatever is played before it or beside it."""
+SLOW_BLOCK_GAMES: Final = 64
+"""The same where an agent searches: less is lost when such a run is stopped."""
+_SLOW: Final = ("flat:", "search:")
 _FNV_PRIME: Final = np.uint64(1099511628211)
 
 Entrant: TypeAlias = "str | Agent | Callable[[int], Agent]"
 """Who takes part: a spec for `agents.make`, a function from a seed to an agent, or an agent
 as it is (then its random stream, if it has one, goes on from block to block)."""
 
-
-@dataclass(frozen=True)
-class Match:
-    """The games of one line-up, sorted by deal and rotation; a row a game.
-
-    Line-up place i sits at seat `(i + rotation) % S`.
-    """
-
-    line_up: tuple[str, ...]
-    """Names of the agents, `[S]`."""
-    deal: npt.NDArray[np.int64]
-    """Number of the deal, `[B]`."""
-    rotation: npt.NDArray[np.int8]
-    """How far the line-up is turned, `[B]`."""
-    deal_hash: npt.NDArray[np.int64]
-    """Names the cards as dealt, `[B]`."""
-    course: npt.NDArray[np.uint64]
-    """Equal for games of the same deal and the same actions, `[B]`."""
-    win_share: npt.NDArray[np.float64]
-    """Share of the win by line-up place; 1 for the winner; `[B, S]`."""
-    cards_left: npt.NDArray[np.int8]
-    """Cards that each line-up place has left, `[B, S]`."""
-    length: npt.NDArray[np.int32]
-    """Actions taken, `[B]`."""
-    cut_off: npt.NDArray[np.bool_]
-    """True where the step limit ended the game, `[B]`."""
-
-    @property
-    def num_players(self) -> int:
-        """Seats at the table, S."""
-        return len(self.line_up)
-
-    @property
-    def place(self) -> npt.NDArray[np.float64]:
-        """1 for the fewest cards left, equals sharing the mean of their places; `[B, S]`."""
-        places: npt.NDArray[np.float64] = stats.rankdata(self.cards_left, axis=1)
-        return places
-
-    def by_deal(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The mean of a column over the rotations of each deal; `[D, ...]`."""
-        shape = (-1, self.num_players, *values.shape[1:])
-        means: npt.NDArray[np.float64] = values.reshape(shape).mean(axis=1)
-        return means
-
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """A table with a row a game, by seat: `pandas.DataFrame(match.columns())`."""
-        rows = np.arange(len(self.deal))
-        table: dict[str, npt.NDArray[Any]] = {
-            "deal": self.deal,
-            "rotation": self.rotation,
-            "deal_hash": self.deal_hash,
-        }
-        names = np.array(self.line_up)
-        places = [(seat - self.rotation) % self.num_players for seat in range(self.num_players)]
-        table |= {f"agent_{seat}": names[place] for seat, place in enumerate(places)}
-        for name, values in (("win_share", self.win_share), ("cards_left", self.cards_left)):
-            table |= {f"{name}_{seat}": values[rows, place] for seat, place in enumerate(places)}
-        return table | {"length": self.length, "cut_off": self.cut_off}
-
-    @classmethod
-    def concatenate(cls, parts: Sequence["Match"]) -> "Match":
-        """Put parts of one line-up's games together, in the order given."""
-        arrays = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in cls.__dataclass_fields__
-            if name != "line_up"
-        }
-        return cls(line_up=parts[0].line_up, **arrays)
+Watch: TypeAlias = Callable[[Batch, npt.NDArray[np.int64], npt.NDArray[np.int64]], None]
+"""Called before every step: the batch, the rows that are stepped, int64 `[K]`, and their
+actions, int64 `[K]`."""
 
 
 def play(
@@ -135,10 +73,23 @@ def play(
     full = [*line_up, *[line_up[-1]] * (num_players - len(line_up))]
     parts = []
     with Bar("playing", len(decks) * num_players, show=progress) as bar:
-        for first in range(0, len(decks), BLOCK):
-            block = decks[first : first + BLOCK]
-            parts.append(play_block(full, block, first, variant, max_steps, seed, bar.advance))
+        for first, stop in blocks(full, len(decks)):
+            block = decks[first:stop]
+            parts.append(
+                play_block(full, block, first, variant, max_steps, seed, advance=bar.advance)
+            )
     return Match.concatenate(parts)
+
+
+def blocks(line_up: Sequence[Entrant], deals: int) -> list[tuple[int, int]]:
+    """The first deal of each block and the one after its last.
+
+    >>> blocks(["greedy", "random"], 1200)
+    [(0, 512), (512, 1024), (1024, 1200)]
+    """
+    slow = any(_label(entrant).startswith(_SLOW) for entrant in line_up)
+    size = max(1, (SLOW_BLOCK_GAMES if slow else BLOCK_GAMES) // len(line_up))
+    return [(first, min(first + size, deals)) for first in range(0, deals, size)]
 
 
 def play_block(
@@ -148,7 +99,9 @@ def play_block(
     variant: str = "standard",
     max_steps: int = 1000,
     seed: int = 0,
+    limit: float = SECONDS_PER_DECISION,
     advance: Callable[[int], None] = lambda count: None,
+    watch: Watch | None = None,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -159,65 +112,102 @@ def play_block(
         variant: a key of `VARIANTS`.
         max_steps: the action that cuts a game off (R21).
         seed: starts the agents' streams.
+        limit: seconds that an agent may take per decision, see `Referee`.
         advance: called with the number of games that have just ended.
+        watch: called before every step.
+
+    Raises:
+        AgentError: an agent raised, took too long or gave no legal action.
     """
     num_players = len(line_up)
     made, places = _make_agents(line_up, seed, first_deal)
+    names = tuple(map(_label, line_up))
     rotation = np.tile(np.arange(num_players), len(decks))
+    deal = np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players)
+    hashes = np.repeat(deal_hashes(decks, num_players, variant), num_players)
     batch = Batch(len(rotation), num_players, variant, max_steps, autoreset=False)
     batch.reset(decks=np.repeat(decks, num_players, axis=0))
-    # agent_at[game, seat]: index into the agents made.
-    place_at = (np.arange(num_players) - rotation[:, None]) % num_players
-    hashes = np.array([deal_hash(deck, num_players, variant) for deck in decks])
-    win_share, course = _play_out(
-        batch, made, places[place_at], np.repeat(hashes, num_players), advance
-    )
+    agent_at = places[(np.arange(num_players) - rotation[:, None]) % num_players]
+    called = [names[places.tolist().index(i)] for i in range(len(made))]
+    try:
+        with Referee(called, made, limit) as referee:
+            course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
+    except AgentError as error:
+        row = error.row
+        error.where = {
+            "line_up": names,
+            "deal": int(deal[row]),
+            "rotation": int(rotation[row]),
+            "step": int(batch.lengths[row]),
+        }
+        raise
     seat_of = (np.arange(num_players) + rotation[:, None]) % num_players
+    cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
+    # Whoever has won has no cards left; without a winner the fewest cards share (R21).
+    fewest = cards_left == cards_left.min(axis=1, keepdims=True)
     return Match(
-        line_up=tuple(map(_label, line_up)),
-        deal=np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players),
+        line_up=names,
+        deal=deal,
         rotation=rotation.astype(np.int8),
-        deal_hash=np.repeat(hashes, num_players),
+        deal_hash=hashes,
         course=course,
-        win_share=np.take_along_axis(win_share, seat_of, axis=1),
-        cards_left=np.take_along_axis(batch.cards_left, seat_of, axis=1),
+        win_share=fewest / fewest.sum(axis=1, keepdims=True),
+        cards_left=cards_left,
         length=batch.lengths.copy(),
-        cut_off=batch.truncations.copy(),
+        cut_off=cut_off,
+        seconds=_at_first_place(places, referee.seconds),
+        decisions=_at_first_place(places, referee.decisions),
     )
+
+
+def _at_first_place(places: npt.NDArray[np.int64], values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Spread values by agent over line-up places: each at its agent's first, else 0; `[S]`."""
+    spread = np.zeros(len(places), np.asarray(values).dtype)
+    for i, value in enumerate(values):
+        spread[places.tolist().index(i)] = value
+    return spread
 
 
 def _play_out(
     batch: Batch,
-    made: Sequence[Agent],
+    referee: Referee,
     agent_at: npt.NDArray[np.int64],
     hashes: npt.NDArray[np.int64],
     advance: Callable[[int], None],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint64]]:
-    """Step until every game has ended; the shares of the win by seat and the courses."""
-    num_players = batch.num_players
-    win_share = np.zeros((batch.num_games, num_players))
+    watch: Watch | None,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """Step until every game has ended; the courses and what was cut off, each `[B]`.
+
+    Args:
+        batch: just dealt.
+        referee: asks the agents.
+        agent_at: index of the agent at each seat; int64 `[B, S]`.
+        hashes: of the deals; int64 `[B]`.
+        advance: see `play_block`.
+        watch: see `play_block`.
+    """
     cut_off = np.zeros(batch.num_games, np.bool_)
     course = hashes.astype(np.uint64)
     running = np.arange(batch.num_games)
     while len(running):
         acting = agent_at[running, batch.seats[running]]
         actions = np.empty(len(running), np.int64)
-        for i, agent in enumerate(made):
+        for i in range(len(referee.agents)):
             own = np.flatnonzero(acting == i)
             if len(own):
                 rows = running[own]
-                actions[own] = agent.act(batch.observations[rows], batch.action_masks[rows])
+                views = batch.observations[rows], batch.action_masks[rows]
+                actions[own] = referee.ask(i, *views, rows)
+        if watch is not None:
+            watch(batch, running, actions)
         batch.step(actions, running)
         course[running] = (course[running] ^ actions.astype(np.uint64)) * _FNV_PRIME
         ended = batch.terminations | batch.truncations
         if ended.any():
-            # The inverse of the reward (n w - 1) / (n - 1).
-            win_share[ended] = (batch.rewards[ended] * (num_players - 1.0) + 1) / num_players
             cut_off |= batch.truncations
             advance(int(ended.sum()))
             running = running[~ended[running]]
-    batch.truncations[:] = cut_off
-    return win_share, course
+    return course, cut_off
 
 
 def _label(entrant: Entrant) -> str:

@@ -1,116 +1,204 @@
-"""Round robins: which line-ups are played, and what the games say about the agents."""
+"""Round robins: playing the blocks of all line-ups, on one core or many."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations, permutations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 
-from agents import ratings
-from agents.match import Match
-from agents.statistics import Interval, mean_interval
+from agents.deals import PUBLIC_SEED, draw_deals
+from agents.folder import Folder
+from agents.games import Match
+from agents.line_ups import LineUp, line_ups
+from agents.match import blocks, play_block
+from agents.progress import Bar
+from agents.referee import SECONDS_PER_DECISION, AgentError
 
-STATISTICS = 2
-"""First spawn key of the streams for resampling."""
+Backend: TypeAlias = Literal["loky", "ray"]
 
 
-def line_ups(names: Sequence[str], num_players: int) -> list[tuple[str, ...]]:
-    """The line-ups of a round robin.
+@dataclass(frozen=True)
+class Settings:
+    """What decides every game of a round robin."""
 
-    For every ordered pair one seat of the first agent, all others of the second; at two
-    players the two orders are the same games under rotation, so one is enough, by name:
-    then the games don't depend on the order in which the agents are listed.
+    agents: tuple[str, ...] = ("random", "greedy")
+    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo,
+    or the path of a policy file or run folder."""
+    num_players: int = 2
+    """Seats at the table, 2 to 6."""
+    deals: int = 500
+    """Deals that each line-up plays; each gives as many games as there are seats."""
+    variant: str = "standard"
+    """Deck and layout: standard, listed or mini."""
+    max_steps: int = 1000
+    """The action that cuts a game off if it doesn't win it."""
+    seed: int = 0
+    """Starts the deals, the agents' choices and the resampling, each a stream of its own."""
+    deal_set: Literal["fresh", "public"] = "fresh"
+    """fresh: deals drawn from the seed; public: the same frozen deals for everybody."""
+    mixed: bool = True
+    """At 3 to 6 players also play tables of different agents."""
+    seconds_per_decision: float = SECONDS_PER_DECISION
+    """Time limit; an agent that takes longer is left out and reported."""
 
-    >>> line_ups(["b", "a"], 2)
-    [('a', 'b')]
-    >>> line_ups(["a", "b"], 3)
-    [('a', 'b', 'b'), ('b', 'a', 'a')]
+
+@dataclass(frozen=True)
+class Block:
+    """Some deals of one line-up: what is played, written and read at once."""
+
+    line_up: LineUp
+    first: int
+    stop: int
+
+    @property
+    def games(self) -> int:
+        """Games in it."""
+        return (self.stop - self.first) * len(self.line_up)
+
+
+@dataclass
+class Outcome:
+    """The games of a round robin, and the agents that had to leave it."""
+
+    agents: tuple[str, ...]
+    """Those that stayed."""
+    matches: list[Match]
+    failures: list[AgentError] = field(default_factory=list)
+
+
+Result: TypeAlias = tuple[Block, Match | AgentError]
+
+
+def play_tournament(
+    settings: Settings,
+    folder: Folder,
+    workers: int = 1,
+    backend: Backend = "loky",
+    looks: Sequence[int] = (),
+    is_enough: Callable[[Outcome], bool] = lambda outcome: False,
+) -> Outcome:
+    """Play what the folder doesn't hold yet; the same games for any number of workers.
+
+    An agent that breaks its contract leaves the run, and all its games with it.
+
+    Args:
+        settings: of the run.
+        folder: keeps each block of games as soon as it is played.
+        workers: processes.
+        backend: joblib's; "ray" runs on a Ray cluster.
+        looks: numbers of deals after which to ask whether that is enough.
+        is_enough: ends the run at a look.
     """
-    pairs = combinations(sorted(names), 2) if num_players == 2 else permutations(names, 2)
-    return [(one, *[other] * (num_players - 1)) for one, other in pairs]
+    run = _Run(settings, folder, workers, backend)
+    tables = line_ups(settings.agents, settings.num_players, settings.mixed)
+    start = 0
+    outcome = Outcome(settings.agents, [])
+    with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
+        for stop in [look for look in looks if look < settings.deals] + [settings.deals]:
+            run.play(
+                [
+                    Block(table, start + first, start + last)
+                    for table in tables
+                    for first, last in blocks(table, stop - start)
+                ],
+                bar.advance,
+            )
+            start = stop
+            outcome = run.outcome(tables)
+            if len(outcome.agents) < 2 or is_enough(outcome):
+                break
+    return outcome
 
 
-@dataclass(frozen=True)
-class Pairing:
-    """How one agent did against a table of another."""
+class _Run:
+    """The games of a run so far."""
 
-    agent: str
-    against: str
-    games: int
-    win_share: Interval
-    place: Interval
-    cut_off: Interval
+    def __init__(self, settings: Settings, folder: Folder, workers: int, backend: Backend) -> None:
+        stream = PUBLIC_SEED if settings.deal_set == "public" else settings.seed
+        self._decks = draw_deals(settings.deals, settings.num_players, settings.variant, stream)
+        self._settings = settings
+        self._folder = folder
+        self._workers = workers
+        self._backend = backend
+        self._games: dict[Block, Match] = {}
+        self._failures: dict[str, AgentError] = {}
 
+    def outcome(self, tables: Sequence[LineUp]) -> Outcome:
+        """The line-ups without the agents that have left."""
+        stayed = tuple(name for name in self._settings.agents if name not in self._failures)
+        by_table: dict[LineUp, list[Block]] = {table: [] for table in tables}
+        for block in sorted(self._games, key=lambda block: block.first):
+            by_table[block.line_up].append(block)
+        matches = [
+            Match.concatenate([self._games[block] for block in own])
+            for table, own in by_table.items()
+            if not self._failures.keys() & set(table)
+        ]
+        return Outcome(stayed, matches, list(self._failures.values()))
 
-@dataclass(frozen=True)
-class Standing:
-    """How one agent did over all its pairings."""
+    def play(self, wanted: Sequence[Block], advance: Callable[[int], None]) -> None:
+        """Read each block, or play and write it."""
+        missing = []
+        for block in wanted:
+            found = self._folder.read(block.line_up, block.first, block.stop)
+            if found is None:
+                missing.append(block)
+            else:
+                self._games[block] = found
+                advance(block.games)
+        alone = self._workers == 1 and self._backend == "loky"
+        results = self._here(missing, advance) if alone else self._elsewhere(missing)
+        for block, result in results:
+            if isinstance(result, AgentError):
+                self._failures.setdefault(result.agent, result)
+                continue
+            self._games[block] = result
+            self._folder.write(result, block.first, block.stop)
+            if not alone:
+                advance(block.games)
 
-    agent: str
-    games: int
-    win_share: Interval
-    place: Interval
-    cut_off: Interval
-    rating: Interval
+    def _wanted(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Leave out, as soon as it is known, what would be played with a broken agent."""
+        return (block for block in blocks if not self._failures.keys() & set(block.line_up))
 
+    def _here(self, blocks: Sequence[Block], advance: Callable[[int], None]) -> Iterator[Result]:
+        for block in self._wanted(blocks):
+            yield _play(self._settings, block, self._decks[block.first : block.stop], advance)
 
-def pairings(matches: Sequence[Match], seed: int) -> list[Pairing]:
-    """Each agent against each other one."""
-    found = []
-    for match in matches:
-        sides = [(0, 1), (1, 0)] if match.num_players == 2 else [(0, 1)]
-        for one, other in sides:
-            agent, against = match.line_up[one], match.line_up[other]
-            values = _values(match, one)
-            three = _intervals(values, match.num_players, seed)
-            found.append(Pairing(agent, against, len(match.deal), *three))
-    return found
+    def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
+        if self._backend == "ray":
+            from ray.util.joblib import register_ray
 
-
-def standings(names: Sequence[str], matches: Sequence[Match], seed: int) -> list[Standing]:
-    """Each agent over all its pairings, best rating first."""
-    rated = rate(names, matches, seed)
-    found = []
-    for name, rating in zip(names, rated, strict=True):
-        own = [(match, match.line_up.index(name)) for match in matches if _is_one(match, name)]
-        values = np.mean([_values(match, place) for match, place in own], axis=0)
-        games = sum(len(match.deal) for match, _ in own)
-        share, position, cut_off = _intervals(values, matches[0].num_players, seed)
-        found.append(Standing(name, games, share, position, cut_off, rating))
-    return sorted(found, key=lambda standing: -standing.rating.value)
-
-
-def rate(names: Sequence[str], matches: Sequence[Match], seed: int) -> list[Interval]:
-    """Plackett-Luce ratings of all agents over all games."""
-    seats = np.array([[match.line_up.count(name) for name in names] for match in matches])
-    wins = np.zeros((len(matches[0].by_deal(matches[0].cut_off)), len(matches), len(names)))
-    for i, match in enumerate(matches):
-        shares = match.by_deal(match.win_share) * match.num_players
-        for place, name in enumerate(match.line_up):
-            wins[:, i, names.index(name)] += shares[:, place]
-    return ratings.rate(tuple(names), seats, wins, _rng(seed, 1))
-
-
-def _is_one(match: Match, name: str) -> bool:
-    """Whether `name` has exactly one seat, so that its share is against all others'."""
-    return match.line_up.count(name) == 1
-
-
-def _values(match: Match, place: int) -> npt.NDArray[np.float64]:
-    """Win share, place and cut-off of one line-up place by deal; `[3, D]`."""
-    columns = (match.win_share[:, place], match.place[:, place], match.cut_off)
-    return np.array([match.by_deal(column) for column in columns])
+            register_ray()
+        with joblib.parallel_config(backend=self._backend, n_jobs=self._workers):
+            parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+            results: Iterator[Result] = parallel(
+                joblib.delayed(_play)(self._settings, block, self._decks[block.first : block.stop])
+                for block in self._wanted(blocks)
+            )
+            yield from results
 
 
-def _intervals(values: npt.NDArray[np.float64], num_players: int, seed: int) -> list[Interval]:
-    share, place, cut_off = values
-    return [
-        mean_interval(share, _rng(seed, 0)),
-        mean_interval(place, _rng(seed, 0), least=1, most=num_players),
-        mean_interval(cut_off, _rng(seed, 0)),
-    ]
-
-
-def _rng(seed: int, use: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STATISTICS, use)))
+def _play(
+    settings: Settings,
+    block: Block,
+    decks: npt.NDArray[np.int8],
+    advance: Callable[[int], None] = lambda count: None,
+) -> Result:
+    """Play a block; an agent's fault is a result too."""
+    try:
+        match = play_block(
+            block.line_up,
+            decks,
+            block.first,
+            settings.variant,
+            settings.max_steps,
+            settings.seed,
+            settings.seconds_per_decision,
+            advance,
+        )
+    except AgentError as error:
+        return block, error
+    return block, match

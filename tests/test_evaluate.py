@@ -3,12 +3,17 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import pytest
 
+import agents
 import evaluate
-from agents.statistics import Interval, mean_interval
+from agents import match, tournament
+from threeup_env.actions import DRAW
 
 ROOT = Path(evaluate.__file__).parent
 SMALL = ["--deals", "20"]
@@ -37,12 +42,170 @@ def test_results_have_the_promised_keys(tmp_path: Path) -> None:
     rated = {row["agent"]: row for row in results["ratings"]}
     assert rated["random"]["rating"] == rated["random"]["low"] == rated["random"]["high"] == 0
     assert rated["greedy"]["low"] > 0
-    assert list(out.iterdir()) == [out / "results.json"]
+    assert not list(out.rglob("*.tmp"))
+
+
+def untimed(config: evaluate.Config) -> dict[str, Any]:
+    results = evaluate.run(config)
+    del results["timing"]  # the only part that may differ
+    return results
 
 
 def test_the_same_command_gives_the_same_results() -> None:
     config = evaluate.Config(deals=20)
-    assert evaluate.run(config) == evaluate.run(config)
+    assert untimed(config) == untimed(config)
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match, "BLOCK_GAMES", 16)
+    whole = untimed(evaluate.Config(deals=40))
+    untimed(evaluate.Config(deals=24, out=tmp_path))
+    kept = sorted(tmp_path.glob("games/*"))
+    kept[0].unlink()  # as if it had never been played
+    assert untimed(evaluate.Config(deals=40, out=tmp_path)) == whole
+
+
+@pytest.mark.slow
+def test_two_workers_give_the_same_results_as_one() -> None:
+    one = untimed(evaluate.Config(deals=20, num_players=3))
+    assert untimed(evaluate.Config(deals=20, num_players=3, workers=2)) == one
+
+
+def test_a_folder_of_another_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path)]
+    assert evaluate.main([*SMALL, *out]) == 0
+    assert evaluate.main([*SMALL, *out, "--seed", "1"]) == 2
+    assert "holds a run with seed 0; got 1. Choose another folder" in capsys.readouterr().err
+
+
+def test_a_damaged_file_of_games_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path)]
+    assert evaluate.main([*SMALL, *out]) == 0
+    (damaged,) = tmp_path.glob("games/*.npz")
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    assert evaluate.main([*SMALL, *out]) == 2
+    error = capsys.readouterr().err
+    assert str(damaged) in error
+    assert "Delete it and run the same command" in error
+    damaged.unlink()
+    assert evaluate.main([*SMALL, *out]) == 0
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+def test_a_damaged_run_file_is_named(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.joinpath("run.json").write_text(text)
+    assert evaluate.main([*SMALL, "--out", str(tmp_path)]) == 2
+    assert "run.json: expected" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_half_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(file: IO[bytes], **arrays: object) -> None:
+        file.write(b"some")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    assert evaluate.main([*SMALL, "--out", str(tmp_path)]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert not list(tmp_path.glob("games/*"))
+
+
+def test_games_csv_has_a_row_a_game(tmp_path: Path) -> None:
+    evaluate.run(evaluate.Config(deals=20, num_players=3, out=tmp_path))
+    table = pd.read_csv(tmp_path / "games.csv")
+    assert table["game"].tolist() == list(range(2 * 20 * 3))
+    np.testing.assert_allclose(table[[f"win_share_{seat}" for seat in range(3)]].sum(axis=1), 1)
+    assert table["deal_hash"].nunique() == 20
+    won = table["win_share_0"] == 1
+    assert (table["cards_left_0"][won] == 0).all()
+
+
+def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.run(evaluate.Config(deals=20, out=tmp_path))
+    row = pd.read_csv(tmp_path / "games.csv").iloc[31]
+    capsys.readouterr()
+    assert evaluate.main(["--replay", str(tmp_path), "31"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"game 31: deal 15, rotation 1; seat 0 {row['agent_0']}")
+    winner = row["agent_0"] if row["win_share_0"] == 1 else row["agent_1"]
+    assert f"ended after {row['length']} actions: {winner} has won" in shown
+    assert f"step {row['length']}: " in shown
+
+
+@pytest.mark.parametrize(
+    ("game", "message"), [("40", "game: expected a number in 0..39; got 40"), ("-1", "got -1")]
+)
+def test_replay_refuses_games_that_there_are_not(
+    game: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate.run(evaluate.Config(deals=20, out=tmp_path))
+    assert evaluate.main(["--replay", str(tmp_path), game]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_list_names_the_agents(capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluate.main(["--list"]) == 0
+    shown = capsys.readouterr().out
+    for spec in agents.SPECS:
+        assert spec in shown
+
+
+def test_a_run_stops_when_every_pair_is_told_apart(tmp_path: Path) -> None:
+    results = evaluate.run(evaluate.Config(deals=400, stop_when_separable=True))
+    assert results["stopping"]["looks"] == [100, 200, 300, 400]
+    assert results["deals_played"] == 100
+    assert results["confidence"] == pytest.approx(1 - 0.05 / 4)
+
+
+def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
+    evaluate.run(evaluate.Config(deals=20, num_players=4, out=tmp_path))
+    page = (tmp_path / "report.html").read_text()
+    assert "<svg" in page
+    for word in ("random", "greedy", "python evaluate.py --agents random greedy"):
+        assert word in page
+    for outside in ("<script", "<link", "<img", "@import", "url(http"):
+        assert outside not in page
+
+
+def test_an_agent_that_breaks_the_rules_leaves_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    make = agents.make
+
+    def with_a_cheat(spec: str, seed: int = 0) -> agents.Agent:
+        return Cheat() if spec == "cheat" else make(spec, seed)
+
+    monkeypatch.setattr(agents, "make", with_a_cheat)
+    everybody = ["--agents", "cheat", "random", "greedy"]
+    assert evaluate.main([*SMALL, *everybody, "--out", str(tmp_path)]) == 3
+    error = capsys.readouterr().err
+    assert "agent 'cheat': expected one of 'lay" in error
+    assert "deal 0, rotation 0, step 0" in error
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [row["agent"] for row in results["failures"]] == ["cheat"]
+    assert {row["agent"] for row in results["ratings"]} == {"random", "greedy"}
+    assert "left the run" in (tmp_path / "report.html").read_text()
+
+
+class Cheat:
+    """Draws whether it may or not."""
+
+    name = "cheat"
+
+    def act(
+        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """As `Agent.act`."""
+        return np.full(len(action_masks), DRAW, np.int64)
 
 
 def test_relabelling_the_agents_changes_nothing() -> None:
@@ -66,7 +229,7 @@ def test_at_two_players_the_shares_of_a_pair_add_up_to_one() -> None:
         (["--agents", "random", "greedi"], "agent: expected one of random, greedy"),
         (["--agents", "random"], "agents: expected at least 2; got 1"),
         (["--agents", "random", "random"], "'random' more than once"),
-        (["--deals", "0"], "deals: expected at least 1; got 0"),
+        (["--deals", "0"], "deals: expected at least 2; got 0"),
         (["--max-steps", "0"], "max-steps: expected at least 1; got 0"),
         (["--seed", "-1"], "seed: expected at least 0; got -1"),
         (["--num-players", "7"], "num_players: expected 2 to 6"),
@@ -91,19 +254,24 @@ def test_a_number_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
     assert "--deals" in capsys.readouterr().err
 
 
-def test_interrupting_leaves_old_results_alone(
+def test_interrupting_keeps_the_games_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert evaluate.main([*SMALL, "--out", str(tmp_path)]) == 0
-    before = (tmp_path / "results.json").read_text()
+    out = ["--out", str(tmp_path)]
+    assert evaluate.main([*SMALL, "--num-players", "3", *out]) == 0
+    before = tmp_path.joinpath("results.json").read_bytes()
+    games = {path: path.read_bytes() for path in tmp_path.glob("games/*")}
 
-    def interrupted(config: evaluate.Config) -> None:
+    def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate, "play_all", interrupted)
-    assert evaluate.main([*SMALL, "--seed", "1", "--out", str(tmp_path)]) == 130
-    assert "interrupted" in capsys.readouterr().err
-    assert (tmp_path / "results.json").read_text() == before
+    monkeypatch.setattr(tournament, "_play", interrupted)
+    assert evaluate.main(["--deals", "30", "--num-players", "3", *out]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    assert tmp_path.joinpath("results.json").read_bytes() == before
+    assert {path: path.read_bytes() for path in tmp_path.glob("games/*")} == games
+    # Nothing is missing of the first run, so nothing is played.
+    assert evaluate.main([*SMALL, "--num-players", "3", *out]) == 0
 
 
 def test_every_option_has_a_default_and_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,25 +282,3 @@ def test_every_option_has_a_default_and_help(capsys: pytest.CaptureFixture[str])
     for field in dataclasses.fields(evaluate.Config):
         assert f"--{field.name.replace('_', '-')}" in text
         assert field.default is not dataclasses.MISSING
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0.51, 0.6, "better"), (0.4, 0.49, "worse"), (0.45, 0.55, "not separable")],
-)
-def test_verdict(low: float, high: float, expected: str) -> None:
-    assert evaluate.verdict(Interval(0.5, low, high), fair=0.5) == expected
-
-
-def test_an_interval_of_equal_deals_still_has_a_width() -> None:
-    interval = mean_interval(np.ones(20), np.random.default_rng(0))
-    assert interval.high == 1
-    # Clopper & Pearson: 20 of 20 has the lower limit 0.025 ** (1 / 20).
-    assert interval.low == pytest.approx(0.8316, abs=1e-4)
-
-
-def test_an_interval_agrees_with_the_normal_one_for_many_deals() -> None:
-    values = np.random.default_rng(1).choice([0, 0.5, 1], size=2000)
-    interval = mean_interval(values, np.random.default_rng(2), resamples=4000)
-    reach = 1.96 * values.std() / np.sqrt(2000)
-    assert interval.high - interval.low == pytest.approx(2 * reach, rel=0.05)

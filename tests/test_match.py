@@ -1,3 +1,4 @@
+import hashlib
 import itertools
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 import agents
 from agents import match
-from agents.deals import deal_hash, draw_deals
+from agents.deals import PUBLIC_SEED, deal_hashes, draw_deals
+from agents.games import Match
 from threeup_env import Batch
 
 
@@ -29,11 +31,11 @@ class First:
         return actions
 
 
-def played(line_up: Any, **kwargs: Any) -> match.Match:
+def played(line_up: Any, **kwargs: Any) -> Match:
     return match.play(line_up, progress=False, **kwargs)
 
 
-def assert_same(one: match.Match, other: match.Match) -> None:
+def assert_same(one: Match, other: Match) -> None:
     for name, column in one.columns().items():
         np.testing.assert_array_equal(column, other.columns()[name], err_msg=name)
     np.testing.assert_array_equal(one.course, other.course)
@@ -76,28 +78,28 @@ def test_other_seeds_give_other_deals() -> None:
 
 
 def test_more_deals_begin_with_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match, "BLOCK", 8)
+    monkeypatch.setattr(match, "BLOCK_GAMES", 16)
     short, long = (played(["greedy", "random"], deals=deals) for deals in (16, 24))
     size = len(short.deal)
     np.testing.assert_array_equal(short.course, long.course[:size])
 
 
 def test_a_block_does_not_depend_on_the_blocks_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match, "BLOCK", 8)
+    monkeypatch.setattr(match, "BLOCK_GAMES", 16)
     whole = played(["greedy", "random"], deals=24, seed=1)
     decks = draw_deals(24, seed=1)
     blocks = [
         match.play_block(["greedy", "random"], decks[first : first + 8], first, seed=1)
         for first in (16, 0, 8)
     ]
-    assert_same(whole, match.Match.concatenate([blocks[1], blocks[2], blocks[0]]))
+    assert_same(whole, Match.concatenate([blocks[1], blocks[2], blocks[0]]))
 
 
 def test_games_of_deterministic_agents_do_not_depend_on_the_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = played([First("a"), "greedy"], deals=20)
-    monkeypatch.setattr(match, "BLOCK", 3)
+    monkeypatch.setattr(match, "BLOCK_GAMES", 6)
     assert_same(whole, played([First("a"), "greedy"], deals=20))
 
 
@@ -164,7 +166,7 @@ def test_too_long_a_line_up_is_refused() -> None:
 
 def test_deals_are_distinct_even_where_there_are_few() -> None:
     decks = draw_deals(2000, variant="mini")
-    assert len({deal_hash(deck, 2, "mini") for deck in decks}) == 2000
+    assert len(set(deal_hashes(decks, 2, "mini").tolist())) == 2000
 
 
 def test_more_deals_than_there_are_is_refused() -> None:
@@ -174,8 +176,14 @@ def test_more_deals_than_there_are_is_refused() -> None:
 
 def test_the_order_of_a_hand_makes_no_other_deal() -> None:
     deck = draw_deals(1)[0]
-    swapped = deck.copy()
-    swapped[[6, 7, 8, 9, 10, 11]] = deck[[11, 10, 9, 8, 7, 6]]
-    assert deal_hash(swapped, 2, "standard") == deal_hash(deck, 2, "standard")
-    swapped[[0, 1]] = [12, 11] if deck[0] != 12 else [11, 12]
-    assert deal_hash(swapped, 2, "standard") != deal_hash(deck, 2, "standard")
+    same, other = deck.copy(), deck.copy()
+    same[6:12] = deck[6:12][::-1]
+    other[[0, -1]] = deck[[-1, 0]]
+    assert deck[0] != deck[-1]
+    hashes = deal_hashes(np.array([deck, same, other]), 2, "standard")
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_the_public_deals_are_frozen() -> None:
+    decks = draw_deals(1000, num_players=4, seed=PUBLIC_SEED)
+    assert hashlib.sha256(decks.tobytes()).hexdigest()[:16] == "ccc45d262a8594b0"

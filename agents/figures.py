@@ -1,0 +1,118 @@
+"""The pictures of a report, as SVG text."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+_INK: Final = "#1f2430"
+_GREY: Final = "#9aa2b1"
+_BLUE: Final = "#2b5c8a"
+_SETTINGS: Final = {
+    "svg.fonttype": "none",  # text stays text: small, sharp, searchable
+    "svg.hashsalt": "threeup",  # the same picture gives the same file
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+}
+
+
+def ratings(results: dict[str, Any]) -> str:
+    """Ratings with their intervals, best on top."""
+    rows = results["ratings"][::-1]
+    with _settings():
+        figure = Figure(figsize=(8, 0.9 + 0.34 * len(rows)), layout="constrained")
+        axes = figure.add_subplot()
+        values = np.array([row["rating"] for row in rows])
+        reach = np.array(
+            [[row["rating"] - row["low"], row["high"] - row["rating"]] for row in rows]
+        )
+        axes.errorbar(values, range(len(rows)), xerr=reach.T, fmt="o", color=_BLUE, capsize=3)
+        axes.set_yticks(range(len(rows)), [row["agent"] for row in rows])
+        axes.set_ylim(-0.6, len(rows) - 0.4)
+        axes.axvline(0, color=_GREY, linewidth=0.8, linestyle=":")
+        axes.grid(axis="x", color="#eceef2")
+        axes.set_axisbelow(True)
+        axes.set_xlabel("Plackett-Luce rating")
+        return _svg(figure)
+
+
+def heat_map(results: dict[str, Any]) -> str:
+    """Win share of each agent (row) at a table of each other one (column)."""
+    names = [row["agent"] for row in results["ratings"]]
+    size = len(names)
+    shares = np.full((size, size), np.nan)
+    for row in results["pairings"]:
+        shares[names.index(row["agent"]), names.index(row["against"])] = row["win_share"]
+    fair = results["fair_share"]
+    # The fair share is white; equal odds ratios are equally far from it.
+    odds = np.log(np.clip(shares, 0.01, 0.99) / (1 - np.clip(shares, 0.01, 0.99)))
+    odds -= np.log(fair / (1 - fair))
+    with _settings():
+        figure = Figure(figsize=(2.4 + 0.75 * size, 1.2 + 0.5 * size), layout="constrained")
+        axes = figure.add_subplot()
+        axes.imshow(odds, cmap="RdBu", vmin=-3, vmax=3, aspect="auto")
+        for i in range(size):
+            for j in range(size):
+                if i != j:
+                    color = "white" if abs(odds[i, j]) > 2 else _INK
+                    axes.text(j, i, f"{shares[i, j]:.2f}", ha="center", va="center", color=color)
+        axes.set_xticks(range(size), names, rotation=30, ha="right", rotation_mode="anchor")
+        axes.set_yticks(range(size), names)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        return _svg(figure)
+
+
+def seats(results: dict[str, Any]) -> str:
+    """Share of the win by seat, with the fair share."""
+    rows = results["seats"]
+    with _settings():
+        figure = Figure(figsize=(4.4, 2.8), layout="constrained")
+        axes = figure.add_subplot()
+        values = np.array([row["win_share"] for row in rows])
+        low = values - [row["low"] for row in rows]
+        high = np.array([row["high"] for row in rows]) - values
+        axes.errorbar(range(len(rows)), values, yerr=[low, high], fmt="o", color=_BLUE, capsize=3)
+        axes.axhline(results["fair_share"], color=_GREY, linewidth=0.8, linestyle=":")
+        axes.set_xticks(range(len(rows)))
+        axes.set_xlim(-0.5, len(rows) - 0.5)
+        axes.set_xlabel("seat")
+        axes.set_ylabel("share of the win")
+        return _svg(figure)
+
+
+def lengths(results: dict[str, Any]) -> str:
+    """How many actions games take."""
+    histogram = results["length"]["histogram"]
+    with _settings():
+        figure = Figure(figsize=(4.4, 2.8), layout="constrained")
+        axes = figure.add_subplot()
+        axes.stairs(histogram["counts"], histogram["edges"], fill=True, color=_BLUE)
+        axes.set_xlabel("actions in a game")
+        axes.set_ylabel("games")
+        return _svg(figure)
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    with rc_context(_SETTINGS):
+        yield
+
+
+def _svg(figure: Figure) -> str:
+    """The picture as an `<svg>` element, with no date in it."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,119 @@
+"""A run's folder: the games as they come, so that a run that was stopped goes on."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from agents.games import Match
+from agents.line_ups import LineUp
+
+GAMES: Final = "games"
+RESULTS: Final = "results.json"
+IDENTITY: Final = "run.json"
+
+
+class Folder:
+    """Keeps blocks of games; without a path it keeps nothing.
+
+    Args:
+        path: of the folder, made if need be.
+        identity: what decides the games of a block beside its line-up and deals. A folder
+            that holds another run's games is refused.
+
+    Raises:
+        ValueError: another run's folder, or a damaged one.
+        OSError: it can't be made or written.
+    """
+
+    def __init__(self, path: Path | None, identity: dict[str, Any]) -> None:
+        self._path = path
+        if path is None:
+            return
+        (path / GAMES).mkdir(parents=True, exist_ok=True)
+        file = path / IDENTITY
+        if file.exists():
+            _check_same(path, read_json(file), identity)
+            identity = merged(read_json(file), identity)
+        write_text(file, json.dumps(identity, indent=2) + "\n")
+
+    def read(self, line_up: LineUp, first: int, stop: int) -> Match | None:
+        """The games of a block, or None if they have not been played.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        if self._path is None:
+            return None
+        file = self._file(self._path, line_up, first, stop)
+        if not file.exists():
+            return None
+        match = Match.load(file)
+        deals = (match.num_deals, int(match.deal[0]) if match.num_deals else None)
+        if match.line_up != line_up or deals != (stop - first, first):
+            raise ValueError(
+                f"{file}: expected {' / '.join(line_up)} on deals {first} to {stop - 1}; got "
+                f"{' / '.join(match.line_up)}. Delete it and run the same command to play them"
+            )
+        return match
+
+    def write(self, match: Match, first: int, stop: int) -> None:
+        """Keep the games of a block."""
+        if self._path is not None:
+            match.save(self._file(self._path, match.line_up, first, stop))
+
+    @staticmethod
+    def _file(path: Path, line_up: LineUp, first: int, stop: int) -> Path:
+        name = hashlib.sha256(repr(line_up).encode()).hexdigest()[:12]
+        return path / GAMES / f"{name}-{first}-{stop}.npz"
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The identity of a folder to which other agents come."""
+    return new | {"agents": old["agents"] | new["agents"]}
+
+
+def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Refuse a folder whose games this run would not have played alike."""
+    if not isinstance(old.get("agents"), dict):
+        raise ValueError(f"{path / IDENTITY}: expected the settings of a run; got {old!r}"[:200])
+    both = {name: (old.get(name), value) for name, value in new.items() if name != "agents"}
+    both |= {
+        f"agent {name}": (old["agents"].get(name, value), value)
+        for name, value in new["agents"].items()
+    }
+    for name, (before, now) in both.items():
+        if before != now:
+            raise ValueError(
+                f"out: {path} holds a run with {name} {before!r}; got {now!r}. "
+                "Choose another folder"
+            )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        ValueError: there is none, or it is damaged.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: expected a JSON file; {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected a JSON object; got {type(found).__name__}")
+    return found
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        OSError: e.g. a full disk; the file that was there is still there.
+    """
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

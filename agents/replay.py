@@ -1,0 +1,111 @@
+"""Shows a game of a run again, step by step."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.deals import PUBLIC_SEED, draw_deals
+from agents.folder import GAMES, RESULTS, read_json
+from agents.games import Match
+from agents.line_ups import LineUp
+from agents.match import play_block
+from threeup_env.batch import Batch
+from threeup_env.render import action_text, table_text
+
+
+def replay(folder: Path, game: int) -> Iterator[str]:
+    """Play a game of a run once more and put it into words, a table a step.
+
+    Each table is what the seat to act saw: what others hold and lay is hidden in it.
+
+    Args:
+        folder: of the run.
+        game: its number in `games.csv`.
+
+    Raises:
+        ValueError: no such run or game, or its agents now play otherwise.
+    """
+    results = read_json(folder / RESULTS)
+    line_up, deal, rotation = _find(results, game)
+    stored = _block_of(folder, line_up, deal)
+    row = (deal - int(stored.deal[0])) * len(line_up) + rotation
+    settings = results["settings"]
+    stream = PUBLIC_SEED if settings["deal_set"] == "public" else settings["seed"]
+    last = int(stored.deal[-1])
+    decks = draw_deals(last + 1, len(line_up), settings["variant"], stream)
+    actions = _actions_again(stored, decks, row, settings)
+    names = [line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up))]
+    at = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(names))
+    yield f"game {game}: deal {deal}, rotation {rotation}; {at}"
+    yield from _tables(decks[deal], actions, names, settings)
+    yield f"ended after {stored.length[row]} actions: " + (
+        "cut off"
+        if stored.cut_off[row]
+        else f"{names[int(stored.by_seat(stored.win_share)[row].argmax())]} has won"
+    )
+
+
+def _find(results: dict[str, Any], game: int) -> tuple[LineUp, int, int]:
+    """Line-up, deal and rotation of a game by its number."""
+    num_players, deals = results["num_players"], results["deals_played"]
+    per_line_up = num_players * deals
+    total = per_line_up * len(results["line_ups"])
+    if not 0 <= game < total:
+        raise ValueError(f"game: expected a number in 0..{total - 1}; got {game}")
+    index, rest = divmod(game, per_line_up)
+    return tuple(results["line_ups"][index]), *divmod(rest, num_players)
+
+
+def _block_of(folder: Path, line_up: LineUp, deal: int) -> Match:
+    """The block of games that holds a deal."""
+    for path in sorted((folder / GAMES).glob("*.npz")):
+        first, stop = map(int, path.stem.split("-")[1:])
+        if first <= deal < stop:
+            match = Match.load(path)
+            if match.line_up == line_up:
+                return match
+    raise ValueError(f"{folder / GAMES}: expected the games of deal {deal}; there are none")
+
+
+def _actions_again(
+    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any]
+) -> list[int]:
+    """Play a whole block again, since its agents' streams run through all its games."""
+    actions: list[int] = []
+
+    def watch(batch: Batch, rows: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> None:
+        actions.extend(chosen[rows == row].tolist())
+
+    first = int(stored.deal[0])
+    again = play_block(
+        stored.line_up,
+        decks[first:],
+        first,
+        settings["variant"],
+        settings["max_steps"],
+        settings["seed"],
+        watch=watch,
+    )
+    if again.course[row] != stored.course[row]:
+        raise ValueError(
+            "replay: expected the course that the run holds; its agents now play otherwise "
+            "(another version of the code or of a policy)"
+        )
+    return actions
+
+
+def _tables(
+    deck: npt.NDArray[np.int8], actions: list[int], names: list[str], settings: dict[str, Any]
+) -> Iterator[str]:
+    batch = Batch(1, len(names), settings["variant"], settings["max_steps"], autoreset=False)
+    batch.reset(decks=deck[None])
+    for step, action in enumerate(actions):
+        seat = int(batch.seats[0])
+        table = table_text(batch.observations[0])
+        before = batch.states[0].copy()
+        batch.step(np.array([action]))
+        words = action_text(before, batch.states[0], action, seat)
+        yield f"step {step + 1}: {names[seat]}\n\n{table}\n\n> {words}"
