@@ -11,11 +11,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     write = terminalreporter.write_line
     terminalreporter.section("ratios: median over the rounds, with their quartiles")
-    write(f"{'':58} {'ours':>8} {'other':>8}  {'ratio':>5}  {'quartiles':12}  target")
+    write(f"{'':66} {'ours':>8} {'other':>8}  {'ratio':>5}  {'quartiles':12}  target")
     for row in CONTESTS:
         name = f"{row.name} [{row.unit}]"
         span = f"{row.low:.2f}-{row.high:.2f}"
         write(
-            f"{name:58} {row.ours:8.3g} {row.yardstick:8.3g}  {row.ratio:5.2f}  {span:12}  "
+            f"{name:66} {row.ours:8.3g} {row.yardstick:8.3g}  {row.ratio:5.2f}  {span:12}  "
             f"{row.target}"
         )
