@@ -1,0 +1,149 @@
+"""What the search agents share: a stream for each decision, rollouts, and their reading.
+
+All of it is compiled. Searches see observations and masks; the games that they play out
+are drawn by `threeup_env.determinize` and nothing here is given any other. Only
+`tests/benchmarks` hands in true cards, to see how much hidden cards cost.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from threeup_env.actions import DRAW, FLIP, MAX_PLAYED, NUM_ACTIONS, PICK_UP, PLAY_ONE
+from threeup_env.cards import NUM_RANKS
+from threeup_env.compiled import compiled
+from threeup_env.rules import apply_action
+from threeup_env.state import EMPTY, STATE_DTYPE, Record
+
+DRAWN_WORLDS: Final = np.empty(0, STATE_DTYPE)
+"""Given for `worlds` to a search: draw them from the observation."""
+NO_ACTION: Final = -1
+
+_FNV_PRIME: Final = np.uint64(1099511628211)
+_MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
+_SHIFT: Final = np.uint64(29)
+
+
+@compiled
+def mix(key: np.uint64, value: int) -> np.uint64:
+    """Fold a small number, 0 or more, into a hash."""
+    bits = (key ^ np.uint64(value + 1)) * _MIX
+    mixed: np.uint64 = bits ^ (bits >> _SHIFT)
+    return mixed
+
+
+@compiled
+def decision_stream(
+    seed: np.uint64, vector: npt.NDArray[np.int8], mask: npt.NDArray[np.bool_]
+) -> np.uint64:
+    """Start the stream of one decision.
+
+    It depends on the agent's seed and on what is to be decided, on nothing else: so the
+    choice is the same in any row of any batch, on any number of threads.
+
+    Args:
+        seed: the agent's own.
+        vector: int8 `[F]`.
+        mask: bool `[A]`.
+    """
+    key = seed
+    for value in vector:
+        key = (key ^ np.uint64(value)) * _FNV_PRIME
+    for action in range(NUM_ACTIONS):
+        if mask[action]:
+            key = (key ^ np.uint64(action)) * _FNV_PRIME
+    return mix(key, 0)
+
+
+@compiled
+def write_masked(mask: npt.NDArray[np.bool_], actions: npt.NDArray[np.int64]) -> int:
+    """List the actions of a mask, ascending, in `actions`; gives their number."""
+    count = 0
+    for action in range(NUM_ACTIONS):
+        if mask[action]:
+            actions[count] = action
+            count += 1
+    return count
+
+
+@compiled
+def rollout_action(game: Record) -> int:
+    """Choose as `greedy` does, from the record: rollouts of both searches follow it.
+
+    It reads nothing that the seat to act doesn't know.
+    """
+    seat = int(game.seat)
+    if game.laying > 0:
+        rank = NUM_RANKS - 1
+        while game.hand[seat, rank] == 0:
+            rank -= 1
+        return rank
+    if game.may_draw > 0:
+        return DRAW
+    if game.hand_size[seat] > 0:
+        return lowest_play(game.hand[seat], game.top)
+    if game.face_up_size[seat] > 0:
+        return lowest_play(game.face_up[seat], game.top)
+    return FLIP
+
+
+@compiled
+def lowest_play(cards: npt.NDArray[np.int8], top: int) -> int:
+    """All copies of the lowest rank that may be played from a zone, int8 `[R]`, or PICK_UP."""
+    for rank in range(max(top, 0), NUM_RANKS):
+        copies = min(int(cards[rank]), int(MAX_PLAYED[rank]))
+        if copies > 0:
+            return int(PLAY_ONE[rank]) + copies - 1
+    return PICK_UP
+
+
+@compiled
+def roll_out(game: Record) -> None:
+    """Play a game to its end; every seat follows `rollout_action`."""
+    while game.winner == EMPTY:
+        apply_action(game, rollout_action(game))
+
+
+@compiled
+def choose(
+    visits: npt.NDArray[np.int64],
+    totals: npt.NDArray[np.float64],
+    habit: int,
+    caution: float,
+) -> int:
+    """Choose by the results of a search.
+
+    Most decisions change the result by less than a search can measure. Taking the best mean
+    then plays at random among good and less good actions, worse than the rollouts do by
+    habit. So the habit is left only for an action whose mean is better by more than
+    `caution` standard errors of the difference.
+
+    Args:
+        visits: times each action was tried; int64 `[A]`.
+        totals: sum of the seat's win shares over these; float64 `[A]`.
+        habit: what the rollouts would do here, or NO_ACTION.
+        caution: 0 chooses the best mean; the habit wins ties.
+    """
+    tried = habit != NO_ACTION and visits[habit] > 0
+    best = habit if tried else NO_ACTION
+    lead = 0.0 if tried else -np.inf
+    for action in range(NUM_ACTIONS):
+        if visits[action] == 0 or action == habit:
+            continue
+        gain = totals[action] / visits[action]
+        if tried:
+            error = squared_error(visits[action], totals[action])
+            error += squared_error(visits[habit], totals[habit])
+            gain -= totals[habit] / visits[habit] + caution * np.sqrt(error)
+        if gain > lead:
+            lead = gain
+            best = action
+    return best
+
+
+@compiled
+def squared_error(visits: int, total: float) -> float:
+    """Squared standard error of a mean win share, one win and one loss added to those seen."""
+    share = (total + 1) / (visits + 2)
+    return share * (1 - share) / visits
