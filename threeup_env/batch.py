@@ -313,7 +313,7 @@ def write_decision(
 ) -> None:
     """Write one game's seat to act, its observation and its mask; `legal` is scratch."""
     seats[row] = game.seat
-    write_observation(game, game.seat, observations[row])
+    write_observation(game, int(np.int64(game.seat)), observations[row])
     for action in range(NUM_ACTIONS):
         action_masks[row, action] = False
     for i in range(write_legal_actions(game, legal)):

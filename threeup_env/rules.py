@@ -163,8 +163,8 @@ def apply_action(game: Record, action: int) -> None:
         game: changed in place.
         action: a legal action's id; not checked.
     """
-    # One integer type throughout, else numba compiles a callee once for each.
-    seat = int(game.seat)
+    # int64 throughout, else numba compiles each callee once for every integer type.
+    seat = int(np.int64(game.seat))
     game.steps += 1
     if action < FIRST_PLAY:
         lay(game, seat, action)
@@ -176,9 +176,11 @@ def apply_action(game: Record, action: int) -> None:
     elif action == FLIP:
         flip(game, seat)
     else:
-        play_from_zone(game, seat, int(ACTION_RANK[action]), int(ACTION_COPIES[action]))
+        rank, copies = np.int64(ACTION_RANK[action]), np.int64(ACTION_COPIES[action])
+        play_from_zone(game, seat, int(rank), int(copies))
     if game.winner == EMPTY and game.steps >= game.max_steps:
         game.winner = CUT_OFF
+        game.may_draw = 0
 
 
 @compiled
@@ -234,11 +236,11 @@ def pick_up(game: Record, seat: int) -> None:
 def flip(game: Record, seat: int) -> None:
     """Turn over the next face-down card and play it, or pick it up with the pile (R18)."""
     last = game.face_down_size[seat] - 1
-    rank = int(game.face_down[seat, last])
+    rank = int(np.int64(game.face_down[seat, last]))
     game.face_down[seat, last] = 0
     game.face_down_size[seat] = last
     if rank >= game.top:
-        discard(game, seat, rank, 1)
+        discard(game, seat, rank, int(np.int64(1)))
     else:
         game.hand[seat, rank] += 1
         game.known[seat, rank] += 1
@@ -319,7 +321,7 @@ def win_share(game: Record, seat: int) -> float:
         return 1.0 if seat == game.winner else 0.0
     own = cards_left(game, seat)
     sharing = 0
-    for other in range(game.num_seats):
+    for other in range(np.int64(game.num_seats)):
         left = cards_left(game, other)
         if left < own:
             return 0.0
