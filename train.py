@@ -58,17 +58,17 @@ class Config:
     max_steps: int = 1000
     """The action that cuts a game off if it doesn't win it."""
 
-    num_games: int = 2048
+    num_games: int = 1024
     """Games played at once."""
-    rollout_steps: int = 64
+    rollout_steps: int = 32
     """Decisions of each game between two updates."""
     num_epochs: int = 2
     """Passes over a rollout in an update."""
-    minibatch: int = 8192
+    minibatch: int = 2048
     """Decisions in a minibatch."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     """Of Adam at the start; falls linearly to 0."""
-    entropy: float = 0.003
+    entropy: float = 0.005
     """Weight of the entropy bonus."""
     gamma: float = 1.0
     """Discount from my turn to my next turn."""
@@ -97,7 +97,7 @@ class Config:
 
     num_threads: int = 0
     """Threads of the networks; 0 for all cores. Another number gives another run."""
-    temperature: float = 1.0
+    temperature: float = 0.5
     """Of the exported policy's sampled play."""
     ladder: tuple[str, ...] = ("greedy",)
     """Agents that the policy is measured against during training."""
@@ -119,8 +119,8 @@ PRESETS: Final = {
     "full": Config(
         preset="full",
         decisions=60_000_000,
-        ladder_every=5_000_000,
-        checkpoint_every=2_500_000,
+        ladder_every=4_000_000,
+        checkpoint_every=2_000_000,
     ),
 }
 

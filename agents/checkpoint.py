@@ -80,6 +80,12 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
         ValueError: not a checkpoint, truncated, or of other settings or another layout.
     """
     header, tensors = _read(path)
+    for name, value in model.policy.state_dict().items():
+        if tensors[f"policy.{name}"].shape != value.shape:
+            raise ValueError(
+                f"checkpoint {str(path)!r}: expected {name} of shape {tuple(value.shape)}; "
+                f"got {tuple(tensors[f'policy.{name}'].shape)}"
+            )
     policy = {name: tensors[f"policy.{name}"] for name in model.policy.state_dict()}
     model.policy.load_state_dict(policy)
     optimizer = model.policy.optimizer.state_dict()

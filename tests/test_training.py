@@ -1,0 +1,434 @@
+import ast
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import train
+from agents import checkpoint, ladder, ppo
+from agents.ladder import Rung
+from agents.masked import log_probs_and_entropies
+from agents.rollout import ChainBuffer
+from agents.selfplay import SelfPlayPPO
+from agents.watch import Watch
+from threeup_env import Batch
+from threeup_env.cards import VARIANTS
+from threeup_env.privileged import NUM_DRAWS, privileged_size, write_privileged
+
+ROOT = Path(__file__).parents[1]
+torch.set_num_threads(1)  # these networks are too small for more
+
+
+def learner(num_players: int = 2, **settings: Any) -> SelfPlayPPO:
+    """A small learner with its games dealt."""
+    small = {"num_games": 32, "rollout_steps": 40, "minibatch": 256, "hidden": (32, 32)}
+    config = train.Config(num_players=num_players, **(small | settings))
+    model = train.build(config)
+    model._setup_learn(config.decisions)
+    return model
+
+
+def collect(model: SelfPlayPPO) -> ChainBuffer:
+    """One rollout, without an update."""
+    buffer = model.rollout_buffer
+    model.collect_rollouts(model.env, model._init_callback(None), buffer, model.n_steps)
+    return buffer
+
+
+def train_once(model: SelfPlayPPO) -> None:
+    """One rollout and its update."""
+    collect(model)
+    model.set_logger(train.sb3_logger.configure(None, []))
+    model.train()
+
+
+@pytest.mark.parametrize("num_players", [2, 5])
+def test_the_probability_ratio_is_1_before_the_first_update(num_players: int) -> None:
+    model = learner(num_players)
+    for _ in range(3):
+        train_once(model)
+    for sample in collect(model).get(256):
+        _, log_probs, _ = model.policy.evaluate_actions(
+            sample.observations, sample.actions, sample.action_masks
+        )
+        ratio = (log_probs - sample.old_log_prob).exp()
+        torch.testing.assert_close(ratio, torch.ones_like(ratio), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("num_players", range(2, 7))
+def test_advantages_are_those_of_plain_python(num_players: int) -> None:
+    model = learner(num_players, gamma=0.9, gae_lambda=0.8, max_steps=60)
+    collect(model)
+    buffer = collect(model)
+    expected = {}
+    for rows in by_chain(buffer).values():
+        advantage = 0.0
+        for row, following in zip(reversed(rows), [None, *reversed(rows[1:])], strict=True):
+            value = float(buffer.all_values[row])
+            if buffer.ends[row]:
+                advantage = float(buffer.rewards[row]) - value
+            elif following is not None:
+                delta = 0.9 * float(buffer.all_values[following]) - value
+                advantage = delta + 0.9 * 0.8 * advantage
+            else:
+                advantage = 0.0
+                continue
+            expected[row] = advantage
+    assert sorted(expected) == buffer.trained.tolist()
+    assert buffer.ends.any()
+    np.testing.assert_allclose(
+        buffer.advantages, [expected[row] for row in buffer.trained], atol=1e-5
+    )
+    np.testing.assert_allclose(buffer.returns, buffer.advantages + buffer.values)
+
+
+def by_chain(buffer: ChainBuffer) -> dict[int, list[int]]:
+    """Rows of the buffer by game and seat, in order of time."""
+    chains = defaultdict(list)
+    for row in range(buffer.pos):
+        chains[int(buffer.chains[row])].append(row)
+    return chains
+
+
+@pytest.mark.parametrize("num_players", range(2, 7))
+def test_every_seat_is_paid_its_own_outcome(num_players: int) -> None:
+    model = learner(num_players, max_steps=300)
+    outcomes = record_outcomes(model.env.batch)
+    paid: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for _ in range(8):
+        buffer = collect(model)
+        for row in np.flatnonzero(buffer.ends[: buffer.pos]):
+            chain = int(buffer.chains[row])
+            paid[chain // num_players, chain % num_players].append(float(buffer.rewards[row]))
+        unpaid = ~buffer.ends[: buffer.pos]
+        assert (buffer.rewards[: buffer.pos][unpaid] == 0).all()
+    assert sum(map(len, outcomes.values())) > 20
+    for game, rewards in outcomes.items():
+        table = np.array([paid[game, seat] for seat in range(num_players)])
+        np.testing.assert_array_equal(table.T, rewards)
+        np.testing.assert_allclose(table.sum(axis=0), 0, atol=1e-6)
+
+
+def record_outcomes(batch: Batch) -> dict[int, list[npt.NDArray[np.float32]]]:
+    """Write down the rewards of every game that ends, by its row."""
+    outcomes: dict[int, list[npt.NDArray[np.float32]]] = defaultdict(list)
+    step = batch.step
+
+    def recorded(actions: Any, rows: Any = None) -> None:
+        step(actions, rows)
+        for game in np.flatnonzero(batch.terminations | batch.truncations):
+            outcomes[int(game)].append(batch.rewards[game].copy())
+
+    batch.step = recorded  # type: ignore[method-assign]
+    return outcomes
+
+
+def test_every_decision_is_trained_on_once() -> None:
+    model = learner(3)
+    trained = sum(collect(model).num_trained for _ in range(4))
+    assert model.carried is not None
+    assert trained + len(model.carried["chains"]) == model.num_timesteps
+
+
+def test_forced_moves_never_reach_the_network() -> None:
+    buffer = collect(learner(4))
+    assert (buffer.action_masks[: buffer.pos].sum(axis=1) > 1).all()
+    rows = np.arange(buffer.pos)
+    assert buffer.action_masks[rows, buffer.actions[: buffer.pos]].all()
+
+
+@pytest.mark.parametrize("num_players", [2, 4])
+def test_one_seat_learns_and_greedy_plays_the_others(num_players: int) -> None:
+    model = learner(num_players, one_seat=True, num_games=256)
+    assert [agent.name for agent in model.env.opponents] == ["greedy"]
+    assert (np.sum(model.env.seat_agents == 0, axis=1) == 1).all()
+    seats = np.bincount((model.env.seat_agents == 0).argmax(axis=1), minlength=num_players)
+    assert seats.min() > 256 / num_players / 2
+    collect(model)
+    learning = set(zip(*np.nonzero(model.env.seat_agents == 0), strict=True))
+    still_open = {divmod(int(chain), num_players) for chain in (model.carried or {})["chains"]}
+    assert still_open <= learning
+
+
+def test_a_share_of_the_games_is_against_the_pool() -> None:
+    model = learner(3, opponents=("random",), opponent_share=0.25, num_games=512)
+    for _ in range(3):
+        model.add_snapshot(pool_size=2)
+    assert [agent.name for agent in model.env.opponents] == ["random", "snapshot", "snapshot"]
+    model.env.reset()
+    with_opponent = (model.env.seat_agents > 0).any(axis=1)
+    assert 0.15 < with_opponent.mean() < 0.35
+    assert set(np.unique(model.env.seat_agents)) == {0, 1, 2, 3}
+    collect(model)
+
+
+def test_illegal_actions_have_no_probability() -> None:
+    model = learner()
+    buffer = collect(model)
+    with torch.no_grad():
+        model.policy.actor[-1].weight.mul_(1000)
+    masks = buffer.action_masks[: buffer.pos]
+    observations = torch.from_numpy(buffer.observations[: buffer.pos])
+    distribution = model.policy.get_distribution(observations, masks).distribution
+    assert distribution.probs[torch.from_numpy(~masks)].max() < 1e-8
+
+
+def test_the_masked_softmax_is_torchs_and_so_is_its_gradient() -> None:
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(50, 94, dtype=torch.float64, generator=generator, requires_grad=True)
+    masks = torch.rand(50, 94, generator=generator) < 0.1
+    masks[:, 5] = True
+    actions = torch.multinomial(masks.double(), 1, generator=generator).squeeze(1)
+    expected = torch.log_softmax(logits.masked_fill(~masks, -1e8), dim=1)
+    entropies = -(expected.exp() * expected).sum(1)
+    pairs = zip(
+        log_probs_and_entropies(logits, masks, actions),
+        (expected.gather(1, actions[:, None]).squeeze(1), entropies),
+        strict=True,
+    )
+    weights = torch.randn(50, dtype=torch.float64, generator=generator)
+    for ours, theirs in pairs:
+        torch.testing.assert_close(ours, theirs)
+        gradients = [
+            torch.autograd.grad((values * weights).sum(), logits, retain_graph=True)[0]
+            for values in (ours, theirs)
+        ]
+        torch.testing.assert_close(*gradients)
+
+
+def test_the_policy_does_not_see_what_only_the_critic_may() -> None:
+    model = learner(3)
+    train_once(model)
+    buffer = collect(model)
+    seen = torch.from_numpy(buffer.observations[: buffer.pos])
+    changed = seen.clone()
+    hidden = changed[:, model.policy.num_seen :]
+    hidden[:] = hidden.flip(0)
+    with torch.no_grad():
+        logits, values = model.policy.both(seen)
+        other_logits, other_values = model.policy.both(changed)
+    torch.testing.assert_close(logits, other_logits, atol=0, rtol=0)
+    assert (values != other_values).any()
+    assert learner(3, privileged_critic=False).observation_space.shape == (159,)
+
+
+def test_numpy_and_torch_give_the_same_probabilities() -> None:
+    model = learner(hidden=(128, 128))
+    for _ in range(3):
+        train_once(model)
+    buffer = collect(model)
+    with torch.no_grad():
+        for parameter in model.policy.actor.parameters():
+            parameter.mul_(1.5)
+    observations = buffer.observations[: buffer.pos]
+    masks = buffer.action_masks[: buffer.pos]
+    distribution = model.policy.get_distribution(torch.from_numpy(observations), masks).distribution
+    ours = model.export((2,)).probabilities(observations[:, : model.policy.num_seen], masks)
+    np.testing.assert_allclose(ours, distribution.probs.detach().numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("num_players", [2, 6])
+def test_privileged_input_is_the_hidden_cards(num_players: int) -> None:
+    batch = Batch(1, num_players, seed=3)
+    batch.reset()
+    mover = np.random.default_rng(4)
+    vector = np.empty(privileged_size(num_players), np.int8)
+    for _ in range(60):
+        game = batch.states[0]
+        write_privileged(game, game.seat, vector)
+        pile = game.draw_pile[: game.draw_pile_size][::-1][:NUM_DRAWS]
+        assert vector[:NUM_DRAWS].tolist() == [*(pile + 1), *[0] * (NUM_DRAWS - len(pile))]
+        blocks = vector[NUM_DRAWS + 3 :].reshape(num_players - 1, 16)
+        for i, block in enumerate([vector[NUM_DRAWS : NUM_DRAWS + 3], *blocks]):
+            seat = (game.seat + i) % num_players
+            down = game.face_down[seat, : game.face_down_size[seat]][::-1] + 1
+            assert block[:3].tolist() == [*down, *[0] * (3 - len(down))]
+            if i:
+                laid = game.face_up[seat] if game.laying else 0 * game.face_up[seat]
+                assert block[3:].tolist() == (game.hand[seat] + laid).tolist()
+        batch.step(mover.choice(np.flatnonzero(batch.action_masks[0]), 1))
+
+
+def test_only_training_imports_what_only_the_critic_may_see() -> None:
+    for path in [*ROOT.glob("threeup_env/*.py"), *ROOT.glob("agents/*.py"), *ROOT.glob("*.py")]:
+        imported = {
+            node.module
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+        }
+        if "threeup_env.privileged" in imported:
+            assert path.name == "selfplay.py"
+
+
+SHORT = [
+    *("--num-games", "32", "--rollout-steps", "16", "--minibatch", "256", "--hidden", "16", "16"),
+    *("--decisions", "4000", "--snapshot-every", "1200", "--pool-size", "2"),
+    *("--opponents", "random", "greedy", "--opponent-share", "0.5", "--num-threads", "1"),
+    *("--ladder-every", "3000", "--ladder-deals", "10", "--checkpoint-every", "1500"),
+]
+
+
+def everything_but_time(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """A run's last checkpoint; the caller's facts hold wall-clock times."""
+    header, tensors = checkpoint._read(folder / "checkpoint.safetensors")
+    facts = header.pop("facts")
+    header["rungs"] = [rung | {"seconds": 0} for rung in facts["rungs"]]
+    return header, tensors
+
+
+def test_a_resumed_run_equals_an_unbroken_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
+
+    def save_and_stop(watch: Watch) -> None:
+        save(watch)
+        raise KeyboardInterrupt
+
+    save = Watch._save
+    with monkeypatch.context() as context:
+        context.setattr(Watch, "_save", save_and_stop)
+        assert train.main([*SHORT, "--run-dir", str(tmp_path / "broken")]) == train.INTERRUPTED
+    assert train.main(["--resume", str(tmp_path / "broken")]) == 0
+    (header, tensors), (other_header, other_tensors) = (
+        everything_but_time(tmp_path / name) for name in ("whole", "broken")
+    )
+    assert header == other_header
+    assert header["counters"]["num_snapshots"] >= 3
+    assert tensors.keys() == other_tensors.keys()
+    for name, tensor in tensors.items():
+        torch.testing.assert_close(tensor, other_tensors[name], atol=0, rtol=0, msg=name)
+    policies = [(tmp_path / name / "policy.safetensors") for name in ("whole", "broken")]
+    for ours, theirs in zip(*(ppo.read(path).layers for path in policies), strict=True):
+        np.testing.assert_array_equal(ours[0], theirs[0])
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "train.py", *SHORT, "--run-dir", str(tmp_path / "run")]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    while not (tmp_path / "run" / "checkpoint.safetensors").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
+    (header, tensors), (other_header, other_tensors) = (
+        everything_but_time(tmp_path / name) for name in ("run", "whole")
+    )
+    assert header == other_header
+    assert all(torch.equal(tensor, other_tensors[name]) for name, tensor in tensors.items())
+
+
+@pytest.mark.parametrize("spoil", ["truncated", "foreign", "policy"])
+def test_what_is_no_checkpoint_is_refused_by_name(tmp_path: Path, spoil: str) -> None:
+    model = learner()
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint.save(path, model, {})
+    if spoil == "truncated":
+        path.write_bytes(path.read_bytes()[:-1])
+    elif spoil == "foreign":
+        save_file(load_file(path), path)
+    else:
+        model.export((2,)).save(path)
+    with pytest.raises(ValueError, match=r"checkpoint '.*checkpoint.safetensors': expected"):
+        checkpoint.load(path, model)
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint.save(path, learner(2), {})
+    with pytest.raises(ValueError, match=r"checkpoint .* expected"):
+        checkpoint.load(path, learner(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--num-players", "7"], "num_players: expected 2 to 6"),
+        (["--num-games", "0"], "num_games: expected at least 1; got 0"),
+        (["--opponents", "nobody"], "agent: expected one of"),
+        (["--resume", "nowhere"], "--resume: expected a run folder"),
+        (["--resume", "nowhere", "--seed", "3"], "--resume: expected no other option"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main(options) == train.USAGE_ERROR
+    assert message in capsys.readouterr().err
+
+
+def test_presets_give_values_that_options_override() -> None:
+    full = train.parse(["--preset", "full", "--seed", "5"])
+    assert full == train.dataclasses.replace(train.PRESETS["full"], seed=5)
+    assert train.parse([]) == train.PRESETS["quick"]
+
+
+def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert train.main(["--run-dir", str(tmp_path)]) == train.USAGE_ERROR
+
+
+def test_a_fall_in_strength_is_noticed() -> None:
+    def rung(decisions: int, share: float) -> Rung:
+        return Rung(decisions, 0.0, "greedy", "best", share, share - 0.02, share + 0.02, 0.0)
+
+    earlier = [rung(1, 0.3), rung(2, 0.5)]
+    assert ladder.falls(earlier, [rung(3, 0.47)]) == []
+    assert ladder.falls(earlier, [rung(3, 0.45)])[0].startswith("weaker than at 2 decisions: ")
+
+
+@pytest.mark.slow
+def test_the_learner_finds_the_winning_move_of_the_smallest_deck(tmp_path: Path) -> None:
+    """To shed one's last cards at once is never wrong (R20): look where it's one of several."""
+    config = train.Config(
+        variant="mini",
+        decisions=300_000,
+        num_games=256,
+        ladder=("greedy", "random"),
+        ladder_every=10**9,
+        run_dir=tmp_path / "run",
+    )
+    policy = ppo.read(train.run(config))
+    chances, taken = winning_moves(policy)
+    assert chances > 100
+    assert taken > 0.95 * chances
+    shares = {
+        r["opponent"]: r["win_share"] for r in policy.training["curve"] if r["mode"] == "best"
+    }
+    assert shares["random"] > 0.6
+    assert shares["greedy"] > 0.5
+
+
+def winning_moves(policy: ppo.Policy) -> tuple[float, float]:
+    """Positions where one action of several wins at once, and the probability given to it."""
+    batch = Batch(512, variant=VARIANTS["mini"].name, seed=9)
+    batch.reset()
+    rng = np.random.default_rng(1)
+    chances = taken = 0.0
+    for _ in range(300):
+        masks = batch.action_masks
+        probabilities = policy.probabilities(batch.observations, masks)
+        for row in np.flatnonzero(masks.sum(axis=1) > 1):
+            for action in np.flatnonzero(masks[row]):
+                branch = Batch(1, variant="mini", autoreset=False)
+                branch.load(batch.states[row : row + 1])
+                seat = branch.seats[0]
+                branch.step([action])
+                if branch.terminations[0] and branch.states["winner"][0] == seat:
+                    chances += 1
+                    taken += probabilities[row, action]
+        batch.step((rng.random(masks.shape) * masks).argmax(axis=1))
+    return chances, taken
