@@ -18,12 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 import agents
+from agents import second_views
 from agents.analysis import Analysis
 from agents.folder import RESULTS, Folder, write_text
 from agents.games import Match
 from agents.replay import replay
 from agents.statistics import CONFIDENCE
-from agents.tournament import Backend, Outcome, Settings, play_tournament
+from agents.tournament import Backend, Outcome, Settings, play_tournament, register_ray
 from agents.versions import agent_hash, engine_hash, versions
 from threeup_env.cards import check_variant
 
@@ -54,6 +55,8 @@ class Config(Settings):
     """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
     half_width: float = 0.01
     """Half-width of the intervals that the plan of deals is made for."""
+    second_views: bool = False
+    """Also alpha-rank and Nash averaging (pip install 'threeup[openspiel]')."""
     list: bool = False
     """Only name the agents."""
     replay: tuple[Path, int] | None = None
@@ -113,8 +116,10 @@ def run(config: Config) -> dict[str, Any]:
         print(f"evaluate.py: {failure}; it left the run", file=sys.stderr)
     if len(outcome.agents) < 2:
         raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
-    found = Analysis(config, outcome, confidence, config.half_width).results()
-    results = facts(config, outcome) | found
+    found = Analysis(config, outcome, confidence, config.half_width)
+    results = facts(config, outcome) | found.results()
+    if config.second_views:
+        results["second_views"] = found.second_views()
     show(results)
     if config.out is not None:
         write(config.out, results, outcome.matches)
@@ -124,6 +129,10 @@ def run(config: Config) -> dict[str, Any]:
 
 def check(config: Config) -> None:
     """Refuse a run that can't work before any game is played."""
+    if config.second_views:
+        second_views.check_installed()
+    if config.backend == "ray":
+        register_ray()
     check_variant(config.variant, config.num_players)
     for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
         if getattr(config, name) < least:
@@ -135,10 +144,13 @@ def check(config: Config) -> None:
             raise ValueError(f"{option}: expected more than 0; got {getattr(config, name)}")
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
+    seen = set()
     for spec in config.agents:
-        if config.agents.count(spec) > 1:
-            raise ValueError(f"agents: expected each one once; got {spec!r} more than once")
         agents.make(spec)
+        key = agents.policy_file(spec) or spec, spec.endswith(":best")
+        if key in seen:
+            raise ValueError(f"agents: expected each one once; got {spec!r} more than once")
+        seen.add(key)
     if config.out is not None and config.out.exists() and not config.out.is_dir():
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 
@@ -181,7 +193,11 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
         ],
         "line_ups": [match.line_up for match in outcome.matches],
         "engine": engine_hash(),
-        "agents": {spec: agent_hash(spec, config.num_players) for spec in outcome.agents},
+        "agents": [
+            {"agent": spec, "about": agents.about(spec)}
+            | {"hash": agent_hash(spec, config.num_players)}
+            for spec in outcome.agents
+        ],
         "versions": versions(),
         "command": command(config),
     }

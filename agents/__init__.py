@@ -5,7 +5,7 @@ from typing import Final
 
 from agents.base import Agent
 
-__all__ = ["SPECS", "Agent", "make", "policy_file"]
+__all__ = ["SPECS", "Agent", "about", "make", "policy_file"]
 
 SPECS: Final = {
     "random": "every legal action with the same probability",
@@ -75,6 +75,22 @@ def policy_file(spec: str) -> Path | None:
     if spec and place.is_dir():
         place = place / "policy.safetensors"
     return place if place.suffix == ".safetensors" else None
+
+
+def about(spec: str) -> str:
+    """What the agent of a spec does, with its way of choosing.
+
+    >>> about("ppo:best")
+    'always the most probable action of the policy'
+    """
+    name = spec.partition(":")[0]
+    if name in ("flat", "search"):
+        return SPECS[f"{name}:N"]
+    if spec in SPECS and name != "ppo":
+        return SPECS[spec]
+    if spec.endswith(_BEST):
+        return "always the most probable action of the policy"
+    return "actions by the probabilities of the policy"
 
 
 def _load_policy(spec: str, seed: int) -> Agent:

@@ -211,6 +211,18 @@ class Analysis:
             rows.append({"agent": name, "decisions": decisions, "seconds": seconds})
         return rows
 
+    def second_views(self) -> list[Row]:
+        """Alpha-rank and Nash averaging, by OpenSpiel."""
+        from agents.second_views import second_views  # needs an extra
+
+        num_deals = self._matches[0].num_deals
+        advantages = np.zeros((num_deals, len(self._names), len(self._names)))
+        for i, one in enumerate(self._names):
+            for j, other in enumerate(self._names):
+                if one != other:
+                    advantages[:, i, j] = self._duels[one, other][0] - self._duels[other, one][0]
+        return second_views(self._names, advantages, self._rng(2), self._confidence)
+
     def is_separable(self) -> bool:
         """Whether every pair is told apart."""
         return all(row["verdict"] != "not separable" for row in self.verdicts().values())

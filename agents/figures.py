@@ -52,8 +52,12 @@ def heat_map(results: dict[str, Any]) -> str:
     names = [row["agent"] for row in results["ratings"]]
     size = len(names)
     shares = np.full((size, size), np.nan)
+    words = {}
     for row in results["pairings"]:
-        shares[names.index(row["agent"]), names.index(row["against"])] = row["win_share"]
+        i, j = names.index(row["agent"]), names.index(row["against"])
+        shares[i, j] = row["win_share"]
+        form = "({:.2f})" if row["verdict"] == "not separable" else "{:.2f}"
+        words[i, j] = form.format(row["win_share"])
     fair = results["fair_share"]
     # The fair share is white; equal odds ratios are equally far from it.
     odds = np.log(np.clip(shares, 0.01, 0.99) / (1 - np.clip(shares, 0.01, 0.99)))
@@ -62,11 +66,9 @@ def heat_map(results: dict[str, Any]) -> str:
         figure = Figure(figsize=(2.4 + 0.75 * size, 1.2 + 0.5 * size), layout="constrained")
         axes = figure.add_subplot()
         axes.imshow(odds, cmap="RdBu", vmin=-3, vmax=3, aspect="auto")
-        for i in range(size):
-            for j in range(size):
-                if i != j:
-                    color = "white" if abs(odds[i, j]) > 2 else _INK
-                    axes.text(j, i, f"{shares[i, j]:.2f}", ha="center", va="center", color=color)
+        for (i, j), word in words.items():
+            color = "white" if abs(odds[i, j]) > 2 else _INK
+            axes.text(j, i, word, ha="center", va="center", color=color)
         axes.set_xticks(range(size), names, rotation=30, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(size), names)
         axes.tick_params(length=0)

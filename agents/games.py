@@ -123,10 +123,29 @@ class Match:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as columns:
                 arrays = {field.name: columns[field.name] for field in fields(cls)}
+            line_up = tuple(arrays.pop("line_up").tolist())
+            match = cls(line_up, **arrays)
+            match.check()
         except (BadZipFile, EOFError, KeyError, ValueError, OSError) as error:
             raise ValueError(
                 f"{path}: expected the games of a match; the file is damaged ({error}). "
                 "Delete it and run the same command to play them again"
             ) from error
-        line_up = tuple(arrays.pop("line_up").tolist())
-        return cls(line_up, **arrays)
+        return match
+
+    def check(self) -> None:
+        """Check that the columns agree with each other.
+
+        Raises:
+            ValueError: they don't, e.g. because places were swapped in one of them.
+        """
+        seats = self.num_players
+        shapes = {self.win_share.shape, self.cards_left.shape}
+        if shapes != {(len(self.deal), seats)} or len(self.deal) % seats:
+            raise ValueError(f"expected {seats} places in {len(self.deal)} games; got {shapes}")
+        fewest = self.cards_left == self.cards_left.min(axis=1, keepdims=True)
+        if not np.allclose(self.win_share, fewest / fewest.sum(axis=1, keepdims=True)):
+            raise ValueError("expected the win where the fewest cards are left")
+        won = self.cards_left.min(axis=1) == 0
+        if (won == self.cut_off).any():
+            raise ValueError("expected a winner without cards in games that were not cut off")

@@ -45,6 +45,7 @@ def page(results: dict[str, Any]) -> str:
         figures.heat_map(results),
         _pairings(results),
         _mixed(results),
+        _second_views(results),
         "<h2>Seats and lengths</h2>",
         _pictures(figures.seats(results), figures.lengths(results)),
         _courses(results),
@@ -97,7 +98,9 @@ def _standings(results: dict[str, Any]) -> str:
             [
                 escape(row["agent"]),
                 f"{rating['rating']:+.2f}",
-                _interval(rating["low"], rating["high"], "+.2f"),
+                _interval(rating["low"], rating["high"], "+.2f")
+                if rating["low"] < rating["high"]
+                else "the zero",
                 f"{row['win_share']:.3f}",
                 _interval(row["low"], row["high"]),
                 f"{row['mean_place']:.2f}",
@@ -118,11 +121,13 @@ def _pairings_words(results: dict[str, Any]) -> str:
     level = 1 - results["confidence"]
     return (
         "<p>The win share of the agent on the left at a table of the agent below. Better and "
-        f"worse: the two differ on the same deals, Holm-corrected at {level:.3g}.</p>"
+        f"worse: the two differ on the same deals, Holm-corrected at {level:.3g}; pairs that "
+        "are not separable stand in brackets.</p>"
     )
 
 
 def _pairings(results: dict[str, Any]) -> str:
+    order = {row["agent"]: i for i, row in enumerate(results["ratings"])}
     rows = [
         [
             escape(row["agent"]),
@@ -134,10 +139,37 @@ def _pairings(results: dict[str, Any]) -> str:
             f"{row['mean_place']:.2f}",
             f"{row['cut_off_share']:.1%}",
         ]
-        for row in results["pairings"]
+        for row in sorted(
+            results["pairings"], key=lambda row: (order[row["agent"]], order[row["against"]])
+        )
     ]
     head = ["agent", "against", "win share", "", "is", "p (Holm)", "mean place", "cut off"]
     return _table(head, rows, words=(0, 1, 4))
+
+
+def _second_views(results: dict[str, Any]) -> str:
+    if "second_views" not in results:
+        return ""
+    rows = [
+        [
+            escape(row["agent"]),
+            *(
+                cell
+                for name in ("alpha_rank", "nash_value")
+                for cell in (
+                    f"{row[name]:.3f}",
+                    _interval(row[f"{name}_low"], row[f"{name}_high"]),
+                )
+            ),
+        ]
+        for row in results["second_views"]
+    ]
+    head = ["agent", "alpha-rank", "", "Nash value", ""]
+    note = (
+        "<p>Alpha-rank: an agent's mass in the evolutionary dynamics. Nash value: its advantage "
+        "over the Nash mixture of all agents, 0 for those in it.</p>"
+    )
+    return "<h2>Second views</h2>" + _table(head, rows) + note
 
 
 def _mixed(results: dict[str, Any]) -> str:
@@ -179,9 +211,12 @@ def _plan(results: dict[str, Any]) -> str:
 
 def _made_with(results: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    hashes = ", ".join(f"{name} {value}" for name, value in results["agents"].items())
-    text = f"Engine {results['engine']}; agents: {hashes}; {versions}."
-    return f"<p class=lead>{escape(text)}</p>"
+    rows = [
+        [escape(row["agent"]), escape(row["about"]), f"<code>{row['hash']}</code>"]
+        for row in results["agents"]
+    ]
+    table = _table(["agent", "plays", "code and policy"], rows, words=(0, 1, 2))
+    return f"{table}<p class=lead>Engine {results['engine']}; {escape(versions)}.</p>"
 
 
 def _pictures(*pictures: str) -> str:

@@ -169,8 +169,6 @@ class _Run:
 
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
         if self._backend == "ray":
-            from ray.util.joblib import register_ray
-
             register_ray()
         with joblib.parallel_config(backend=self._backend, n_jobs=self._workers):
             parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
@@ -179,6 +177,19 @@ class _Run:
                 for block in self._wanted(blocks)
             )
             yield from results
+
+
+def register_ray() -> None:
+    """Make Ray known to joblib.
+
+    Raises:
+        ImportError: it isn't installed; says how to install it.
+    """
+    try:
+        from ray.util.joblib import register_ray as register
+    except ImportError as error:
+        raise ImportError(f"backend ray needs Ray: pip install 'threeup[ray]' ({error})") from error
+    register()
 
 
 def _play(

@@ -4,7 +4,6 @@ import hashlib
 import platform
 import sys
 from pathlib import Path
-from typing import Final
 
 import numba
 import numpy as np
@@ -12,31 +11,28 @@ import scipy
 
 import agents
 import threeup_env
-
-_ENGINE: Final = (
-    *("actions", "batch", "cards", "compiled", "determinize"),
-    *("observation", "rng", "rules", "state"),
-)
+from threeup_env import batch
+from threeup_env.compiled import reachable
 
 
 def engine_hash() -> str:
     """Name the code that decides what happens in a game; any change to it gives another."""
-    folder = Path(threeup_env.__file__).parent
-    return _digest([folder / f"{name}.py" for name in _ENGINE])
+    return _digest(sorted(reachable(Path(batch.__file__))))
 
 
 def agent_hash(spec: str, num_players: int) -> str:
-    """Name an agent's code and, if it has one, its policy file.
+    """Name an agent's code, all that it imports, and its policy file if it has one.
 
     Raises:
         ValueError: no such agent.
     """
     module = sys.modules[type(agents.make(spec)).__module__]
-    files = [Path(str(module.__file__))]
+    source = Path(str(module.__file__))
+    files = sorted(reachable(source))
     if policy := agents.policy_file(spec):
         files.append(policy)
     elif module.__name__ == "agents.ppo":
-        files.append(files[0].parent / "policies" / f"ppo-{num_players}.safetensors")
+        files.append(source.parent / "policies" / f"ppo-{num_players}.safetensors")
     return _digest([file for file in files if file.is_file()])
 
 

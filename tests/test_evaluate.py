@@ -2,6 +2,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -68,9 +69,69 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_results(
 
 
 @pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> None:
+    arguments = ["--deals", "5000", "--seed", "2"]
+    command = [sys.executable, "evaluate.py", *arguments, "--out", str(tmp_path / "killed")]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while len(list(tmp_path.glob("killed/games/*.npz"))) < 2 and process.poll() is None:
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    played = set(tmp_path.glob("killed/games/*.npz"))
+    assert 2 <= len(played) < 10
+    times = {path: path.stat().st_mtime_ns for path in played}
+    assert not (tmp_path / "killed" / "results.json").exists()
+
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert {path: path.stat().st_mtime_ns for path in played} == times
+    whole = [*command[:-1], str(tmp_path / "whole")]
+    subprocess.run(whole, cwd=ROOT, check=True, capture_output=True)
+    assert (tmp_path / "killed" / "games.csv").read_bytes() == (
+        tmp_path / "whole" / "games.csv"
+    ).read_bytes()
+    results = [
+        json.loads((tmp_path / run / "results.json").read_text()) for run in ("killed", "whole")
+    ]
+    for result in results:
+        del result["timing"]
+    assert results[0] == results[1]
+
+
+@pytest.mark.slow
+def test_a_local_ray_gives_the_same_results() -> None:
+    ray = pytest.importorskip("ray")
+    one = untimed(evaluate.Config(deals=1200, max_steps=60))
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        other = untimed(evaluate.Config(deals=1200, max_steps=60, workers=2, backend="ray"))
+    finally:
+        ray.shutdown()
+    assert other == one
+
+
+@pytest.mark.slow
 def test_two_workers_give_the_same_results_as_one() -> None:
     one = untimed(evaluate.Config(deals=20, num_players=3))
     assert untimed(evaluate.Config(deals=20, num_players=3, workers=2)) == one
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--backend", "ray"], "backend ray needs Ray: pip install 'threeup[ray]'"),
+        (["--second-views"], "second views need OpenSpiel: pip install 'threeup[openspiel]'"),
+    ],
+)
+def test_an_extra_that_is_missing_is_named(
+    option: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for module in ("ray", "ray.util.joblib", "pyspiel", "cvxpy"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert evaluate.main([*SMALL, *option]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_folder_of_another_run_is_refused(
