@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import agents
@@ -76,7 +77,8 @@ def test_illegal_actions_have_no_probability_and_are_never_drawn() -> None:
 
 def test_sampled_play_follows_the_probabilities_at_its_temperature() -> None:
     policy = replace(policy_for(2), temperature=2.0)
-    observations, masks = (rows[:1].repeat(20_000, axis=0) for rows in decisions(steps=0))
+    rows, legal = decisions(steps=0)
+    observations, masks = np.tile(rows[:1], (20_000, 1)), np.tile(legal[:1], (20_000, 1))
     drawn = np.bincount(ppo.PPO(policy, "ppo", seed=1).act(observations, masks), minlength=94)
     expected = policy.probabilities(observations[:1], masks[:1], temperature=2.0)[0]
     np.testing.assert_allclose(drawn / 20_000, expected, atol=0.015)
@@ -119,7 +121,7 @@ def facts_changed(**changes: Any) -> Callable[[Path], None]:
 
     def write(path: Path) -> None:
         policy_for(2).save(path)
-        with ppo.safe_open(path, framework="numpy") as file:
+        with safe_open(path, framework="numpy") as file:
             facts = json.loads(file.metadata()["threeup_policy"]) | changes
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
         save_file(tensors, path, metadata={"threeup_policy": json.dumps(facts)})
