@@ -32,6 +32,7 @@ action ends the game of an `env` with -1 for the offender and 0 for the others; 
 
 import operator
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Final, TypeAlias
 
 import gymnasium
@@ -44,8 +45,11 @@ from pettingzoo.utils import wrappers
 from threeup_env.actions import NUM_ACTIONS, IllegalActionError
 from threeup_env.batch import Batch
 from threeup_env.observation import observation_bounds
-from threeup_env.render import action_text, table_text
+from threeup_env.picture import Picture, draw
+from threeup_env.render import table_text
+from threeup_env.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
 from threeup_env.state import Record
+from threeup_env.table import Table, Viewer, look
 
 Observation: TypeAlias = dict[str, npt.NDArray[np.int8]]
 """What `observe` gives: `"observation"` int8 `[F]` and `"action_mask"` int8 `[A]`."""
@@ -74,7 +78,15 @@ def env(
     game: Env = raw_env(num_players, variant, max_steps, render_mode)
     game = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
     game = wrappers.AssertOutOfBoundsWrapper(game)
-    return wrappers.OrderEnforcingWrapper(game)
+    return _OrderEnforcingWrapper(game)
+
+
+class _OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper):  # type: ignore[misc]
+    """PettingZoo's, which would hide from a notebook how the game shows itself."""
+
+    def _repr_html_(self) -> str | None:
+        html: str | None = self.unwrapped._repr_html_()
+        return html
 
 
 # PettingZoo names the class so, and its package has no types.
@@ -85,7 +97,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         num_players: seats at the table.
         variant: a key of `VARIANTS`.
         max_steps: the action that cuts the game off if it doesn't win it (R21).
-        render_mode: `"ansi"` for a table in text, seen by the seat to act; None for none.
+        render_mode: how `render` shows what the seat to act sees: `"ansi"` as text,
+            `"rgb_array"` as pixels, `"human"` in a window after each step; None for not at all.
 
     Raises:
         ValueError: a bad argument; says which values would have been right.
@@ -93,7 +106,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
 
     metadata: ClassVar[dict[str, Any]] = {
         "name": "threeup_v0",
-        "render_modes": ["ansi"],
+        "render_modes": list(RENDER_MODES),
+        "render_fps": FRAMES_PER_SECOND,
         "is_parallelizable": False,
     }
 
@@ -122,9 +136,9 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         self.agents: list[str] = []
         self._has_reset = False
         self._is_over = False
-        self._last: tuple[Record, int] | None = (
-            None  # the record before the last action; the action
-        )
+        # The record before the last action; the action.
+        self._last: tuple[Record, int] | None = None
+        self._window = Window()
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's observations, the same object at each call."""
@@ -167,6 +181,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         self._is_over = False
         self._last = None
         self._pass_to_seat()
+        self._show()
 
     def observe(self, agent: str) -> Observation:
         """What an agent may know now, whoever is to act; arrays of the caller's own.
@@ -217,6 +232,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         else:
             self.infos[agent] = {"action_mask": _no_actions()}
             self._pass_to_seat()
+        self._show()
 
     def _pass_to_seat(self) -> None:
         self.agent_selection = self.possible_agents[self._batch.seats[0]]
@@ -240,33 +256,65 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         first: str = super()._deads_step_first()
         return first
 
-    def render(self) -> str | None:
-        """Draw the table as the seat to act sees it; after the end as seat 0 does.
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
+        """Show the table as the seat to act sees it; after the end as seat 0 does.
 
         Returns:
-            In mode `"ansi"` the text, which ends without a newline.
+            In mode `"ansi"` the text, which ends without a newline; in mode `"rgb_array"` the
+            pixels of a picture, uint8 `[height, width, 3]`.
 
         Raises:
+            ImportError: the extra `[render]` is needed for pixels and windows.
             RuntimeError: no game has been dealt.
         """
         if self.render_mode is None:
-            gymnasium.logger.warn('render() draws nothing: make the env with render_mode="ansi"')
+            modes = ", ".join(f"render_mode={mode!r}" for mode in RENDER_MODES)
+            gymnasium.logger.warn(f"render() shows nothing: make the env with {modes}")
             return None
         if not self._has_reset:
             raise RuntimeError("call reset() before render()")
-        seat = 0 if self._is_over else int(self._batch.seats[0])
-        return table_text(self._batch.observe([seat])[0], self._last_words(seat))
+        viewer = self._seat_to_show()
+        table = self._table(viewer)
+        if self.render_mode == "ansi":
+            return table_text(self._batch.observe([viewer])[0], table.last_action)
+        svg = draw(table, front=0)  # the seats keep their places, whoever looks
+        if self.render_mode == "rgb_array":
+            return pixels(svg)
+        self._window.show(svg)
+        return None
 
-    def _last_words(self, observer: int) -> str:
+    def picture(self, viewer: Viewer | None = None) -> Picture:
+        """Draw the table as somebody sees it; None for the seat to act, after the end seat 0.
+
+        The last action is told if the env has a `render_mode`.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+            ValueError: no such viewer.
+        """
+        if not self._has_reset:
+            raise RuntimeError("call reset() before picture()")
+        return Picture(draw(self._table(self._seat_to_show() if viewer is None else viewer)))
+
+    def _repr_html_(self) -> str | None:
+        return self.picture()._repr_html_() if self._has_reset else None
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
+    def _seat_to_show(self) -> int:
+        return 0 if self._is_over else int(self._batch.seats[0])
+
+    def _table(self, viewer: Viewer) -> Table:
+        table = look(self._batch, 0, viewer, self._last)
         if self._is_over and not (self._batch.terminations[0] or self._batch.truncations[0]):
-            return "an illegal action has ended the game"
-        if self._last is None:
-            return ""
-        before, action = self._last
-        return action_text(before, self._batch.states[0], action, observer)
+            return replace(table, last_action="an illegal action has ended the game")
+        return table
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Close the window, if there is one."""
+        self._window.close()
 
 
 def _fresh_entropy() -> int:

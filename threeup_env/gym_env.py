@@ -7,7 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_env.learner import LearnerGames, Opponents
+from threeup_env.picture import Picture, draw
 from threeup_env.render import table_text
+from threeup_env.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
+from threeup_env.table import seen_by_seat
 from threeup_env.vector_env import check_options, check_render_mode, learner_spaces
 
 
@@ -38,8 +41,8 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - declared so by Gymnasium
-        "render_modes": ["ansi"],
-        "render_fps": 1,
+        "render_modes": list(RENDER_MODES),
+        "render_fps": FRAMES_PER_SECOND,
     }
 
     def __init__(
@@ -60,6 +63,7 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
         self.render_mode = render_mode
         self.observation_space, self.action_space = learner_spaces(num_players)
         self._is_over = True
+        self._window = Window()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -78,6 +82,7 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
             seed = int(self.np_random.integers(2**63))
         self.games.reset(seed=seed, decks=None if deck is None else [deck])
         self._is_over = False
+        self._show()
         return self.games.observations[0].copy(), self._info()
 
     def step(
@@ -95,6 +100,7 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
         games.step(np.asarray(action)[None])
         terminated, truncated = bool(games.terminations[0]), bool(games.truncations[0])
         self._is_over = terminated or truncated
+        self._show()
         observation = games.observations[0].copy()
         return observation, float(games.rewards[0]), terminated, truncated, self._info()
 
@@ -103,9 +109,37 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
         mask: npt.NDArray[np.bool_] = self.games.action_masks[0].copy()
         return mask
 
-    def render(self) -> str | None:
-        """The table as the learner sees it, in text; None without a `render_mode`."""
-        return None if self.render_mode is None else table_text(self.games.observations[0])
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
+        """Show the table as the learner sees it.
+
+        Returns:
+            In mode `"ansi"` the text; in mode `"rgb_array"` the pixels of a picture,
+            uint8 `[height, width, 3]`.
+
+        Raises:
+            ImportError: the extra `[render]` is needed for pixels and windows.
+        """
+        if self.render_mode == "ansi":
+            return table_text(self.games.observations[0])
+        if self.render_mode == "rgb_array":
+            return pixels(self.picture().svg)
+        self._show()
+        return None
+
+    def picture(self) -> Picture:
+        """Draw the table as the learner sees it."""
+        return Picture(draw(seen_by_seat(self.games.observations[0])))
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._window.close()
+
+    def _repr_html_(self) -> str | None:
+        return self.picture()._repr_html_() if self.games.has_games else None
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self._window.show(self.picture().svg)
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.games.action_masks[0].astype(np.int8)}

@@ -59,7 +59,8 @@ def table_text(observation: npt.NDArray[np.int8], last_action: str = "") -> str:
     observer = int(view["seat"])
     variant, num_players = VARIANT_NAMES[view["variant"]], len(view["seats"])
     lines = _labelled("3UP 3DOWN", f"{variant}, {num_players} players, seen by seat {observer}")
-    lines += _turn_lines(view)
+    label = "Turn" if view["seats"]["acting"].any() else "Result"
+    lines += _labelled(label, turn_words(view, observer))
     if last_action:
         lines += _labelled("Last action", last_action)
     lines += ["", *_seat_lines(view), ""]
@@ -70,14 +71,14 @@ def table_text(observation: npt.NDArray[np.int8], last_action: str = "") -> str:
     return "\n".join(lines)
 
 
-def action_text(before: Record, after: Record, action: int, observer: int) -> str:
+def action_text(before: Record, after: Record, action: int, observer: int | None) -> str:
     """Put one action and what followed from it into words that `observer` may read.
 
     Args:
         before: the record before the action.
         after: the record after it.
         action: the action's id.
-        observer: a seat; what others lay stays hidden from it (R5).
+        observer: a seat; what others lay stays hidden from it (R5). None sees no seat's secrets.
     """
     seat = int(before["seat"])
     if action < FIRST_PLAY:
@@ -118,8 +119,13 @@ def _effects_words(before: Record, after: Record, rank: int, copies: int, drawn:
     return "".join(f", {part}" for part in first) + (f" and {last}" if last else "")
 
 
-def _turn_lines(view: Any) -> list[str]:
-    """Who has to do what, or how the game has ended."""
+def turn_words(view: Any, reader: int | None) -> str:
+    """Who has to do what, or how the game has ended.
+
+    Args:
+        view: a decoded observation, of any seat.
+        reader: the seat that the words call "you"; None calls nobody so.
+    """
     seats, num_players, observer = view["seats"], len(view["seats"]), int(view["seat"])
     acting = np.flatnonzero(seats["acting"])
     if not len(acting):
@@ -128,13 +134,14 @@ def _turn_lines(view: Any) -> list[str]:
             (observer + int(i)) % num_players for i in np.flatnonzero(left == left.min())
         )
         if not left.min():
-            return _labelled("Result", f"seat {first[0]} has won")
+            return f"seat {first[0]} has won"
         names = " and ".join(map(str, first))
         sharing = (
             f"seats {names} share the win" if len(first) > 1 else f"seat {names} takes the win"
         )
-        return _labelled("Result", f"cut off; {sharing} with {_cards(int(left.min()))} left")
-    words = f"seat {(observer + acting[0]) % num_players}{' (you)' * int(acting[0] == 0)} "
+        return f"cut off; {sharing} with {_cards(int(left.min()))} left"
+    seat = (observer + int(acting[0])) % num_players
+    words = f"seat {seat}{' (you)' * (seat == reader)} "
     if view["laying"]:
         words += f"lays {view['laying']} more {'card' if view['laying'] == 1 else 'cards'} face up"
     elif view["owed"]:
@@ -144,7 +151,7 @@ def _turn_lines(view: Any) -> list[str]:
     words += "; may draw first" * int(view["may_draw"])
     if view["steps_left"] < MANY_STEPS:
         words += f"; cut-off after {_count(view['steps_left'], 'more action')}"
-    return _labelled("Turn", words)
+    return words
 
 
 def _seat_lines(view: Any) -> list[str]:

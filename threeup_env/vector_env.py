@@ -11,7 +11,10 @@ from gymnasium.vector.utils import batch_space
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.learner import LearnerGames, Opponents
 from threeup_env.observation import observation_bounds
+from threeup_env.picture import draw
 from threeup_env.render import table_text
+from threeup_env.screen import FRAMES_PER_SECOND, pixels
+from threeup_env.table import seen_by_seat
 
 
 class ThreeUpVectorEnv(
@@ -41,7 +44,8 @@ class ThreeUpVectorEnv(
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - declared so by Gymnasium
-        "render_modes": ["ansi"],
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": FRAMES_PER_SECOND,
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
 
@@ -112,11 +116,18 @@ class ThreeUpVectorEnv(
         masks: npt.NDArray[np.bool_] = self.games.action_masks.copy()
         return masks
 
-    def render(self) -> tuple[str, ...] | None:
-        """Each table as its learner sees it, in text; None without a `render_mode`."""
-        if self.render_mode is None:
-            return None
-        return tuple(table_text(observation) for observation in self.games.observations)
+    def render(self) -> tuple[str, ...] | tuple[npt.NDArray[np.uint8], ...] | None:
+        """Each table as its learner sees it, in text or in pixels; None without a `render_mode`.
+
+        Raises:
+            ImportError: the extra `[render]` is needed for pixels.
+        """
+        observations = self.games.observations
+        if self.render_mode == "ansi":
+            return tuple(map(table_text, observations))
+        if self.render_mode == "rgb_array":
+            return tuple(pixels(draw(seen_by_seat(observation))) for observation in observations)
+        return None
 
     def _infos(self) -> dict[str, Any]:
         return {
