@@ -17,31 +17,24 @@ PRIOR: Final = 0.5
 """Wins given to each agent of each line-up beside its own, so that an agent that never
 won (or never lost) has a finite rating (Haldane 1955, Anscombe 1956)."""
 _MOST_ITERATIONS: Final = 1000
-_SAMPLE_TOLERANCE: Final = 1e-4  # far below the width of any interval
+_TOLERANCE: Final = 1e-8
 
 
-def fit(
-    seats: npt.NDArray[np.int64],
-    wins: npt.NDArray[np.float64],
-    start: npt.NDArray[np.float64] | None = None,
-    tolerance: float = 1e-8,
-) -> npt.NDArray[np.float64]:
+def fit(seats: npt.NDArray[np.int64], wins: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Fit the ratings to counts of wins, by iterated Luce spectral ranking.
 
-    The method of `choix.ilsr_top1` (Maystre & Grossglauser 2015) on counts: it takes one
-    table at a time, which thousands of games times bootstrap samples don't allow.
+    The method of `choix.ilsr_top1` (Maystre & Grossglauser 2015), but on counts: that one
+    goes through the games one by one.
 
     Args:
         seats: seats that each agent has in each line-up; int64 `[L, N]`.
         wins: wins of each agent in each line-up, shared wins as fractions; `[L, N]`.
-        start: ratings to start from; `[N]`.
-        tolerance: change of any rating at which to stop.
 
     Returns:
         Ratings with mean 0; `[N]`.
     """
     wins = wins + PRIOR * (seats > 0)
-    ratings = np.zeros(seats.shape[1]) if start is None else start
+    ratings = np.zeros(seats.shape[1])
     for _ in range(_MOST_ITERATIONS):
         # chain[i, j]: rate at which weight flows from agent i to an agent j that beats it.
         total = seats @ np.exp(ratings)
@@ -50,9 +43,44 @@ def fit(
         np.fill_diagonal(chain, -chain.sum(axis=1))
         previous = ratings
         ratings = choix.utils.log_transform(choix.utils.statdist(chain))
-        if np.abs(ratings - previous).max() < tolerance:
+        if np.abs(ratings - previous).max() < _TOLERANCE:
             break
     return ratings
+
+
+def refit(
+    seats: npt.NDArray[np.int64],
+    wins: npt.NDArray[np.float64],
+    start: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Fit many samples at once, by Newton's method from ratings that are nearly right.
+
+    Args:
+        seats: as for `fit`.
+        wins: as for `fit`, for each sample; `[K, L, N]`.
+        start: ratings to start from; `[N]`.
+
+    Returns:
+        Ratings with mean 0; `[K, N]`.
+    """
+    wins = wins + PRIOR * (seats > 0)
+    games = wins.sum(axis=2)
+    ratings = np.tile(start, (len(wins), 1))
+    for _ in range(_MOST_ITERATIONS):
+        odds = seats * np.exp(ratings)[:, None, :]
+        chances = odds / odds.sum(axis=2, keepdims=True)
+        expected = games[:, :, None] * chances
+        slope = (wins - expected).sum(axis=1)
+        # Adding 1 everywhere fixes the mean, which the games leave open.
+        curvature = 1 - np.einsum("kli,klj->kij", expected, chances)
+        diagonal = np.arange(seats.shape[1])
+        curvature[:, diagonal, diagonal] += expected.sum(axis=1)
+        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
+        ratings = ratings + np.clip(step, -1, 1)  # Newton's steps are too long from far away
+        if np.abs(step).max() < _TOLERANCE:
+            break
+    centred: npt.NDArray[np.float64] = ratings - ratings.mean(axis=1, keepdims=True)
+    return centred
 
 
 def rate(
@@ -78,18 +106,14 @@ def rate(
     """
     num_deals = len(wins)
     flat = wins.reshape(num_deals, -1)
-    anchor = names.index("random") if "random" in names else None
-
-    def anchored(ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return ratings if anchor is None else ratings - ratings[anchor]
-
-    best = fit(seats, wins.sum(axis=0))
-    samples = np.empty((resamples, len(names)))
     even = np.full(num_deals, 1 / num_deals)
-    for i in range(resamples):
-        drawn = rng.multinomial(num_deals, even) @ flat
-        sample = fit(seats, drawn.reshape(seats.shape), best, _SAMPLE_TOLERANCE)
-        samples[i] = anchored(sample)
+    drawn = np.array([rng.multinomial(num_deals, even) @ flat for _ in range(resamples)])
+    best = fit(seats, wins.sum(axis=0))
+    samples = refit(seats, drawn.reshape(resamples, *seats.shape), best)
+    if "random" in names:
+        anchor = names.index("random")
+        best = best - best[anchor]
+        samples = samples - samples[:, anchor, None]
     tail = 100 * (1 - confidence) / 2
     low, high = np.percentile(samples, [tail, 100 - tail], axis=0)
-    return [Interval(*map(float, three)) for three in zip(anchored(best), low, high, strict=True)]
+    return [Interval(*map(float, three)) for three in zip(best, low, high, strict=True)]

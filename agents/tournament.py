@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from itertools import islice
+from typing import Final, Literal, TypeAlias
 
 import joblib
 import numpy as np
@@ -15,6 +16,8 @@ from agents.line_ups import LineUp, line_ups
 from agents.match import blocks, play_block
 from agents.progress import Bar
 from agents.referee import SECONDS_PER_DECISION, AgentError
+
+_WAVE: Final = 4
 
 Backend: TypeAlias = Literal["loky", "ray"]
 
@@ -91,6 +94,8 @@ def play_tournament(
         looks: numbers of deals after which to ask whether that is enough.
         is_enough: ends the run at a look.
     """
+    if backend == "ray":
+        register_ray()
     run = _Run(settings, folder, workers, backend)
     tables = line_ups(settings.agents, settings.num_players, settings.mixed)
     start = 0
@@ -168,15 +173,19 @@ class _Run:
             yield _play(self._settings, block, self._decks[block.first : block.stop], advance)
 
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
-        if self._backend == "ray":
-            register_ray()
+        tasks = (
+            joblib.delayed(_play)(self._settings, block, self._decks[block.first : block.stop])
+            for block in self._wanted(blocks)
+        )
         with joblib.parallel_config(backend=self._backend, n_jobs=self._workers):
-            parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-            results: Iterator[Result] = parallel(
-                joblib.delayed(_play)(self._settings, block, self._decks[block.first : block.stop])
-                for block in self._wanted(blocks)
-            )
-            yield from results
+            if self._backend == "loky":
+                parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+                yield from parallel(tasks)
+                return
+            # Ray's backend gives results in lists only.
+            with joblib.Parallel(batch_size=1) as parallel:
+                while wave := list(islice(tasks, _WAVE * self._workers)):
+                    yield from parallel(wave)
 
 
 def register_ray() -> None:

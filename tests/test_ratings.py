@@ -50,6 +50,16 @@ def test_ratings_do_not_depend_on_the_order_of_agents() -> None:
     np.testing.assert_allclose(ratings.fit(seats[:, order], wins[:, order]), fitted[order])
 
 
+@pytest.mark.parametrize("start", [0.0, 5.0])
+def test_refitting_many_samples_gives_what_fitting_each_gives(start: float) -> None:
+    seats = np.array([[1, 1, 0], [1, 0, 2], [0, 3, 1], [1, 1, 1]])
+    counts = np.random.default_rng(3).integers(0, 100, size=(20, 4, 3))
+    wins = np.where(seats > 0, counts, 0).astype(float)
+    expected = [ratings.fit(seats, sample) for sample in wins]
+    found = ratings.refit(seats, wins, np.array([start, 0, -start]))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_random_is_the_zero_of_the_scale() -> None:
     wins = np.random.default_rng(1).multinomial(2, [0.6, 0.4], size=(100, 1)).astype(float)
     rated = ratings.rate(("greedy", "random"), DUEL, wins, np.random.default_rng(2), resamples=99)
