@@ -6,11 +6,10 @@ python train.py --resume runs/2p-quick-0
 """
 
 import argparse
-import dataclasses
 import json
 import platform
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -50,7 +49,8 @@ class Config:
     run_dir: Path | None = None
     """Folder of the run; without it runs/<players>p-<preset>-<seed>."""
     resume: Path | None = None
-    """Folder of a run to go on with, by its own settings; no other option goes with it."""
+    """Folder of a run to go on with, by its own settings. The one option that goes with it is
+    --decisions, for another end: the learning rate then falls to 0 there."""
     decisions: int = 4_000_000
     """Decisions to train on."""
     variant: str = "standard"
@@ -147,21 +147,27 @@ def parse(arguments: list[str]) -> Config:
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--preset", choices=PRESETS, default="quick")
-    preset = first.parse_known_args(arguments)[0].preset
-    config = tyro.cli(Config, args=arguments, default=PRESETS[preset], description=__doc__)
+    first.add_argument("--decisions", type=int)
+    known = first.parse_known_args(arguments)[0]
+    config = tyro.cli(Config, args=arguments, default=PRESETS[known.preset], description=__doc__)
     if config.resume is None:
         return config
-    if config != dataclasses.replace(PRESETS["quick"], resume=config.resume):
-        raise ValueError("--resume: expected no other option; a run goes on by its own settings")
+    changes: dict[str, Any] = {"resume": config.resume}
+    if known.decisions is not None:
+        changes["decisions"] = known.decisions
+    if config != replace(PRESETS["quick"], **changes):
+        raise ValueError(
+            "--resume: expected no other option but --decisions; a run goes on by its own settings"
+        )
     path = config.resume / "config.json"
     if not path.is_file():
         raise ValueError(f"--resume: expected a run folder; {str(path)!r} isn't there")
-    return from_json(json.loads(path.read_text())["config"], resume=config.resume)
+    return from_json(json.loads(path.read_text())["config"], **changes)
 
 
 def from_json(values: dict[str, Any], **changes: Any) -> Config:
     """A config from `config.json`, which knows no tuples and no paths."""
-    known = {field.name: field for field in dataclasses.fields(Config)}
+    known = {field.name for field in fields(Config)}
     kept: dict[str, Any] = {
         k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known
     }
@@ -232,16 +238,20 @@ def run(config: Config, arguments: list[str] | None = None) -> Path:
         raise ValueError(f"run_dir: expected a new folder; {str(folder)!r} holds a run (--resume?)")
     torch.set_num_threads(config.num_threads or torch.get_num_threads())
     model = build(config)
-    watch = Watch(config, folder, Console(stderr=True), arguments or [])
+    watch = Watch(config, folder, Console(stderr=True))
+    watch.commands.append(" ".join(["train.py", *(arguments or [])]))
     if config.resume is None:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(config).items()}
-        facts = {"config": kept, "command": arguments, "versions": versions()}
-        (folder / "config.json").write_text(json.dumps(facts, indent=1) + "\n")
         if config.snapshot_every:
             model.add_snapshot(config.pool_size)
     else:
         watch.restore(checkpoint.load(folder / "checkpoint.safetensors", model))
+        if model.num_timesteps >= config.decisions:
+            raise ValueError(
+                f"--resume: expected a run with decisions to go; {str(folder)!r} has taken its "
+                f"{config.decisions:,} (--decisions takes it further)"
+            )
+    write_facts(config, folder, watch.commands)
     formats = ["tensorboard"] if _has("tensorboard") else []
     model.set_logger(sb3_logger.configure(str(folder / "logs"), formats))
     with watch:
@@ -251,6 +261,16 @@ def run(config: Config, arguments: list[str] | None = None) -> Path:
             reset_num_timesteps=config.resume is None,
         )
     return folder / "policy.safetensors"
+
+
+def write_facts(config: Config, folder: Path, commands: list[str]) -> None:
+    """Write down what the run is: its settings, commands and versions."""
+    kept = asdict(replace(config, resume=None))
+    kept["run_dir"] = str(folder)
+    facts = {"config": kept, "commands": commands, "versions": versions()}
+    temporary = folder / "config.json.part"
+    temporary.write_text(json.dumps(facts, indent=1) + "\n")
+    temporary.replace(folder / "config.json")
 
 
 def _has(distribution: str) -> bool:

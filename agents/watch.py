@@ -49,19 +49,16 @@ class Watch(BaseCallback):
         settings: of the run.
         folder: of the run.
         console: for the display.
-        command: the command line's arguments, for the record.
     """
 
     model: SelfPlayPPO
 
-    def __init__(
-        self, settings: Settings, folder: Path, console: Console, command: list[str]
-    ) -> None:
+    def __init__(self, settings: Settings, folder: Path, console: Console) -> None:
         super().__init__()
         self.settings = settings
         self.folder = folder
         self.console = console
-        self.command = command
+        self.commands: list[str] = []
         self.rungs: list[Rung] = []
         self.seconds = 0.0
         self._resumed_at = 0
@@ -85,6 +82,7 @@ class Watch(BaseCallback):
         self.rungs = [Rung(**rung) for rung in facts["rungs"]]
         self._due = facts["due"]
         self._resumed_at = facts["decisions"]
+        self.commands[:0] = facts["commands"]
 
     def __enter__(self) -> "Watch":
         self._progress.start()
@@ -103,6 +101,7 @@ class Watch(BaseCallback):
         if self._resumed_at == 0:
             for name in self._due:
                 self._schedule(name)
+            self._save()
 
     def _on_step(self) -> bool:
         return True
@@ -168,8 +167,10 @@ class Watch(BaseCallback):
         for rung in rungs:
             self.logger.record(f"ladder/{rung.opponent}_{rung.mode}", rung.win_share)
             self.console.print(
-                f"{rung.decisions:>11,} decisions, {rung.seconds / 60:5.1f} min, "
-                f"{self._speed():,.0f}/s: {rung}, cut off {rung.cut_off_share:.3f}"
+                f"{rung.decisions:>11,} {rung.seconds / 60:5.1f} min {self._speed():,.0f}/s: "
+                f"{rung} cut off {rung.cut_off_share:.3f}",
+                soft_wrap=True,
+                highlight=False,
             )
         curve = [rung.as_json() for rung in self.rungs]
         (self.folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n")
@@ -180,7 +181,7 @@ class Watch(BaseCallback):
         policy = self.model.export(
             (self.settings.num_players,),
             self.settings.temperature,
-            command=["train.py", *self.command],
+            command="; ".join(self.commands),
             seed=self.settings.seed,
             decisions=self.num_timesteps,
             seconds=round(self.seconds, 1),
@@ -193,6 +194,7 @@ class Watch(BaseCallback):
             "seconds": self.seconds,
             "decisions": self.num_timesteps,
             "due": self._due,
+            "commands": self.commands,
             "rungs": [rung.__dict__ for rung in self.rungs],
         }
         checkpoint.save(self.folder / "checkpoint.safetensors", self.model, facts)

@@ -309,13 +309,15 @@ def test_a_resumed_run_equals_an_unbroken_one(
 
     def save_and_stop(watch: Watch) -> None:
         save(watch)
-        raise KeyboardInterrupt
+        if watch.num_timesteps > 0:
+            raise KeyboardInterrupt
 
     save = Watch._save
     with monkeypatch.context() as context:
         context.setattr(Watch, "_save", save_and_stop)
         assert train.main([*SHORT, "--run-dir", str(tmp_path / "broken")]) == train.INTERRUPTED
     assert train.main(["--resume", str(tmp_path / "broken")]) == 0
+    assert train.main(["--resume", str(tmp_path / "broken")]) == train.USAGE_ERROR
     (header, tensors), (other_header, other_tensors) = (
         everything_but_time(tmp_path / name) for name in ("whole", "broken")
     )
@@ -333,9 +335,10 @@ def test_a_resumed_run_equals_an_unbroken_one(
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "train.py", *SHORT, "--run-dir", str(tmp_path / "run")]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    while not (tmp_path / "run" / "checkpoint.safetensors").exists():
+    while not list((tmp_path / "run").glob("checkpoint.safetensors")):
         assert process.poll() is None
         time.sleep(0.01)
+    time.sleep(2)  # somewhere between two checkpoints
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert train.main(["--resume", str(tmp_path / "run")]) == 0
@@ -377,6 +380,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         (["--opponents", "nobody"], "agent: expected one of"),
         (["--resume", "nowhere"], "--resume: expected a run folder"),
         (["--resume", "nowhere", "--seed", "3"], "--resume: expected no other option"),
+        (["--resume", "nowhere", "--decisions", "9"], "--resume: expected a run folder"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(
