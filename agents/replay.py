@@ -12,6 +12,7 @@ from agents.folder import GAMES, RESULTS, read_json
 from agents.games import Match
 from agents.line_ups import LineUp
 from agents.match import play_block
+from agents.recording import Recording
 from threeup_env.batch import Batch
 from threeup_env.render import action_text, table_text
 
@@ -28,6 +29,29 @@ def replay(folder: Path, game: int) -> Iterator[str]:
     Raises:
         ValueError: no such run or game, or its agents now play otherwise.
     """
+    stored, row, rotation, recording = _stored_game(folder, game)
+    names = recording.agents
+    at = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(names))
+    yield f"game {game}: deal {stored.deal[row]}, rotation {rotation}; {at}"
+    yield from _tables(recording)
+    yield f"ended after {stored.length[row]} actions: " + (
+        "cut off"
+        if stored.cut_off[row]
+        else f"{names[int(stored.by_seat(stored.win_share)[row].argmax())]} has won"
+    )
+
+
+def recording_of(folder: Path, game: int) -> Recording:
+    """Play a game of a run once more and record it; the arguments are those of `replay`.
+
+    Raises:
+        ValueError: no such run or game, or its agents now play otherwise.
+    """
+    return _stored_game(folder, game)[3]
+
+
+def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
+    """The block that holds a game, its row there, its rotation, and the game itself."""
     results = read_json(folder / RESULTS)
     line_up, deal, rotation = _find(results, game)
     stored = _block_of(folder, line_up, deal)
@@ -37,15 +61,15 @@ def replay(folder: Path, game: int) -> Iterator[str]:
     last = int(stored.deal[-1])
     decks = draw_deals(last + 1, len(line_up), settings["variant"], stream)
     actions = _actions_again(stored, decks, row, settings)
-    names = [line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up))]
-    at = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(names))
-    yield f"game {game}: deal {deal}, rotation {rotation}; {at}"
-    yield from _tables(decks[deal], actions, names, settings)
-    yield f"ended after {stored.length[row]} actions: " + (
-        "cut off"
-        if stored.cut_off[row]
-        else f"{names[int(stored.by_seat(stored.win_share)[row].argmax())]} has won"
+    names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
+    recording = Recording(
+        tuple(decks[deal].tolist()),
+        names,
+        tuple(actions),
+        settings["variant"],
+        settings["max_steps"],
     )
+    return stored, row, rotation, recording
 
 
 def _find(results: dict[str, Any], game: int) -> tuple[LineUp, int, int]:
@@ -97,15 +121,12 @@ def _actions_again(
     return actions
 
 
-def _tables(
-    deck: npt.NDArray[np.int8], actions: list[int], names: list[str], settings: dict[str, Any]
-) -> Iterator[str]:
-    batch = Batch(1, len(names), settings["variant"], settings["max_steps"], autoreset=False)
-    batch.reset(decks=deck[None])
-    for step, action in enumerate(actions):
-        seat = int(batch.seats[0])
+def _tables(recording: Recording) -> Iterator[str]:
+    table = ""
+    for step, (batch, last) in enumerate(recording.play()):
+        if last is not None:
+            before, action = last
+            seat = int(before["seat"])
+            words = action_text(before, batch.states[0], action, seat)
+            yield f"step {step}: {recording.agents[seat]}\n\n{table}\n\n> {words}"
         table = table_text(batch.observations[0])
-        before = batch.states[0].copy()
-        batch.step(np.array([action]))
-        words = action_text(before, batch.states[0], action, seat)
-        yield f"step {step + 1}: {names[seat]}\n\n{table}\n\n> {words}"

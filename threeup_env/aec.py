@@ -100,6 +100,10 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         render_mode: how `render` shows what the seat to act sees: `"ansi"` as text,
             `"rgb_array"` as pixels, `"human"` in a window after each step; None for not at all.
 
+    Attributes:
+        history: the record after the deal and the actions since, all that it takes to play
+            the game again; None before the first deal. Not for agents.
+
     Raises:
         ValueError: a bad argument; says which values would have been right.
     """
@@ -139,6 +143,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         # The record before the last action; the action.
         self._last: tuple[Record, int] | None = None
         self._window = Window()
+        self.history: tuple[Record, list[int]] | None = None
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's observations, the same object at each call."""
@@ -180,6 +185,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         self._has_reset = True
         self._is_over = False
         self._last = None
+        self.history = (self._batch.states[0].copy(), [])
         self._pass_to_seat()
         self._show()
 
@@ -227,6 +233,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             seat_and_rest = str(error).removeprefix("game 0, ")
             raise IllegalActionError(f"{agent}, {seat_and_rest}") from None
         self._last = last
+        assert self.history is not None
+        self.history[1].append(taken)
         if self._batch.terminations[0] or self._batch.truncations[0]:
             self._end()
         else:
