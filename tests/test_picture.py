@@ -131,7 +131,7 @@ def test_a_hand_of_forty_shows_every_rank_and_its_number() -> None:
     batch.load(states)
     for tall in (False, True):
         svg = draw(look(batch, 0, 0), tall=tall)
-        assert ">40 in hand, 46 in all<" in svg
+        assert ">40 of 46 in hand<" in svg
         counts = [int(count) for count in game["hand"][0] if count > 1]
         assert [int(count) for count in re.findall(r">x(\d+)<", svg)] == counts
 
@@ -191,7 +191,7 @@ def test_a_notebook_shows_an_environment(make: Any) -> None:
     game.reset(seed=1)
     assert game._repr_html_() == game.picture()._repr_html_()
     assert game.picture("open").svg != game.picture("spectator").svg
-    assert 'y="25' not in game.picture(2).svg or "seat 2 (you)" in game.picture(2).svg
+    assert "seat 2 (you)" in game.picture(2).svg
 
 
 def test_a_notebook_shows_a_learners_game() -> None:

@@ -101,8 +101,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             `"rgb_array"` as pixels, `"human"` in a window after each step; None for not at all.
 
     Attributes:
-        history: the record after the deal and the actions since, all that it takes to play
-            the game again; None before the first deal. Not for agents.
+        history: the record after the deal and the actions since; None before the first
+            deal. Not for agents.
 
     Raises:
         ValueError: a bad argument; says which values would have been right.
@@ -140,8 +140,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         self.agents: list[str] = []
         self._has_reset = False
         self._is_over = False
-        # The record before the last action; the action.
-        self._last: tuple[Record, int] | None = None
+        self._last: tuple[Record, int] | None = None  # the record before an action, the action
         self._window = Window()
         self.history: tuple[Record, list[int]] | None = None
 

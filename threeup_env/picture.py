@@ -186,6 +186,8 @@ def _words(table: Table, layout: _Layout) -> list[str]:
     elif table.viewer == OPEN:
         looker = "every card shown"
     head = f"3UP 3DOWN, {table.variant}, {looker}"
+    if any(map(any, (place.exposed for place in table.places))):
+        head += "; a dot: all know this card"
     lines = [(line, MARK, True) for line in textwrap.wrap(table.turn, layout.columns)]
     lines += [(line, LIGHT, False) for line in textwrap.wrap(table.last_action, layout.columns)]
     size = layout.size
@@ -275,17 +277,15 @@ def _heading(place: Place, panel: _Panel, name: str, viewer: Viewer) -> list[str
     if place.is_acting:
         elements.append(f'<path d="M{x:g} {y - 13:g}l12 7l-12 7z" fill="{MARK}"/>')
         x += 18
-    words = f"seat {place.seat}{' (you)' * (viewer == place.seat)}" + (f": {name}" if name else "")
-    most = int((panel.width - 190) / 11)
+    words = f"seat {place.seat}{' (you)' * (viewer == place.seat)} {name}".rstrip()
+    most = int((panel.width - 160) / 9.3)
     if len(words) > most:
         words = words[: most - 1] + "…"
     fill = MARK if place.is_acting else LIGHT
     elements.append(text(words, x, y, 16, fill, "start", bold=True))
-    count = f"{place.hand_size} in hand"
-    if place.hand_size != place.cards_left:
-        count += f", {place.cards_left} in all"
-    if not place.cards_left:
-        count = "no card left"
+    count = (
+        f"{place.hand_size} of {place.cards_left} in hand" if place.cards_left else "no card left"
+    )
     elements.append(text(count, panel.x + panel.width - 14, y, 14, LIGHT, "end"))
     return elements
 
