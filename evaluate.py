@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import tyro
 from rich.box import SIMPLE_HEAD
@@ -26,6 +26,7 @@ from agents.replay import replay
 from agents.statistics import CONFIDENCE
 from agents.tournament import Backend, Outcome, Settings, play_tournament, register_ray
 from agents.versions import agent_hash, engine_hash, versions
+from threeup_env.batch import Batch
 from threeup_env.cards import check_variant
 
 USAGE_ERROR: Final = 2
@@ -144,9 +145,15 @@ def check(config: Config) -> None:
             raise ValueError(f"{option}: expected more than 0; got {getattr(config, name)}")
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
+    game = Batch(1, config.num_players, config.variant)
+    game.reset()
     seen = set()
     for spec in config.agents:
-        agents.make(spec)
+        agent = agents.make(spec)
+        try:
+            agent.act(game.observations, game.action_masks)
+        except ValueError as error:  # e.g. a policy for another table size
+            raise ValueError(f"agent {spec!r}: {error}") from error
         key = agents.policy_file(spec) or spec, spec.endswith(":best")
         if key in seen:
             raise ValueError(f"agents: expected each one once; got {spec!r} more than once")
@@ -298,7 +305,8 @@ def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name in columns:
         words = name in ("agent", "against", "is", "what it does")
-        table.add_column(name, justify="left" if words else "right", no_wrap=not words)
+        justify: Literal["left", "right"] = "left" if words else "right"
+        table.add_column(name, justify=justify, no_wrap=not words, overflow="fold")
     return table
 
 

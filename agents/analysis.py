@@ -176,22 +176,35 @@ class Analysis:
         by_deal = np.mean([match.by_deal(match.length) for match in self._matches], axis=0)
         most = float(lengths.max())
         mean = mean_intervals(by_deal[None], self._rng(0), self._confidence, most=most)[0]
-        counts, edges = np.histogram(lengths, bins=min(40, int(np.ptp(lengths)) + 1))
+        width = int(np.ptp(lengths)) // 40 + 1  # a whole number of actions in every bar
+        edges = np.arange(lengths.min(), lengths.max() + width + 1, width) - 0.5
+        counts, _ = np.histogram(lengths, edges)
         return _flat("mean", mean) | {
             "quantiles": {str(mark): float(np.percentile(lengths, mark)) for mark in _QUANTILES},
             "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
         }
 
     def plan(self) -> Row:
-        """Deals that each pairing needs for a half-width, this run being the pilot."""
+        """Deals that each pairing needs for a half-width, this run being the pilot.
+
+        `variance_ratio` says what rotating the seats is worth: the variance that as many
+        games on separate deals would have given, over the one found.
+        """
         rows: list[Row] = []
-        for (one, other), values in self._duels.items():
-            if one < other or self._num_players > 2:  # at 2 players both are the same games
-                deviation = float(values[0].std(ddof=1)) if values.shape[1] > 1 else 0.0
-                deals = plan(deviation, self._half_width, self._confidence)
-                rows.append(
-                    {"agent": one, "against": other, "deviation": deviation, "deals": deals}
-                )
+        for match in self._pairs:
+            one, other = match.line_up[:2]
+            share = self._duels[one, other][0]
+            deviation = float(share.std(ddof=1))
+            as_if_apart = float(match.win_share[:, 0].var()) / match.num_players
+            rows.append(
+                {
+                    "agent": one,
+                    "against": other,
+                    "deviation": deviation,
+                    "deals": plan(deviation, self._half_width, self._confidence),
+                    "variance_ratio": as_if_apart / deviation**2 if deviation else None,
+                }
+            )
         return {
             "half_width": self._half_width,
             "deals": max(row["deals"] for row in rows),

@@ -16,15 +16,21 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #eceef2; }
 th { font-weight: 600; color: #4a5160; border-bottom: 1px solid #9aa2b1; }
 th:first-child, td:first-child, .word { text-align: left; }
-.interval { color: #6a7282; } .better { color: #0b6e4f; } .worse { color: #a5341f; }
+.interval { color: #6a7282; white-space: nowrap; }
+.better { color: #0b6e4f; } .worse { color: #a5341f; }
 .warning { background: #fdecea; border-left: 4px solid #a5341f; padding: .5rem .8rem; }
 svg { max-width: 100%; height: auto; display: block; }
 .pictures { display: grid; grid-template-columns: 1fr 1fr; gap: .5rem 2rem; }
 .scroll { overflow-x: auto; }
 pre { background: #f5f6f8; padding: .7rem .9rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (max-width: 45rem) { .pictures { grid-template-columns: 1fr; } }
-@media print { body { max-width: none; margin: 0; font-size: 10.5pt; }
-  h2 { break-after: avoid; } table, svg, pre { break-inside: avoid; } }
+@page { margin: 15mm; }
+@media print {
+  body { max-width: none; margin: 0; padding: 0; font-size: 9pt; }
+  h2 { break-after: avoid; margin-top: 1.4rem; }
+  th, td { padding: .15rem .45rem; } .scroll { overflow: visible; }
+  tr, svg, pre, .warning { break-inside: avoid; } svg { max-width: 85%; }
+  .pictures svg { max-width: 100%; } }
 """
 
 
@@ -205,17 +211,28 @@ def _plan(results: dict[str, Any]) -> str:
     plan = results["plan"]
     return (
         f"<p>With these deals as the pilot, intervals of &plusmn;{plan['half_width']:g} for "
-        f"every pairing need about {plan['deals']:,} deals.</p>"
+        f"every pairing need about {plan['deals']:,} deals. {_rotation_words(plan['pairings'])}</p>"
     )
+
+
+def _rotation_words(rows: list[dict[str, Any]]) -> str:
+    ratios = [row["variance_ratio"] for row in rows if row["variance_ratio"]]
+    if not ratios:
+        return ""
+    low, high = min(ratios), max(ratios)
+    return f"Rotating the seats on each deal divides the variance by {low:.2f} to {high:.2f}."
 
 
 def _made_with(results: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    rows = [
-        [escape(row["agent"]), escape(row["about"]), f"<code>{row['hash']}</code>"]
-        for row in results["agents"]
-    ]
-    table = _table(["agent", "plays", "code and policy"], rows, words=(0, 1, 2))
+    times = {row["agent"]: row for row in results["timing"]}
+    rows = []
+    for row in results["agents"]:
+        time = times[row["agent"]]
+        speed = f"{1e6 * time['seconds'] / max(time['decisions'], 1):,.1f}"
+        code = f"<code>{row['hash']}</code>"
+        rows.append([escape(row["agent"]), escape(row["about"]), speed, code])
+    table = _table(["agent", "plays", "µs a decision", "code and policy"], rows, words=(0, 1, 3))
     return f"{table}<p class=lead>Engine {results['engine']}; {escape(versions)}.</p>"
 
 

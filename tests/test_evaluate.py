@@ -13,8 +13,9 @@ import pytest
 
 import agents
 import evaluate
-from agents import match, tournament
-from threeup_env.actions import DRAW
+from agents import match, ppo, tournament
+from threeup_env.actions import DRAW, NUM_ACTIONS
+from threeup_env.observation import observation_size
 
 ROOT = Path(evaluate.__file__).parent
 SMALL = ["--deals", "20"]
@@ -306,6 +307,44 @@ def test_errors_are_one_line(
     assert error.startswith("evaluate.py: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+def policy_in(folder: Path) -> Path:
+    """A run folder with a policy for two players that weighs all actions alike."""
+    folder.mkdir()
+    size = observation_size(2)
+    layer = np.zeros((NUM_ACTIONS, size), np.float32), np.zeros(NUM_ACTIONS, np.float32)
+    ppo.Policy([layer], (2,)).save(folder / "policy.safetensors")
+    return folder
+
+
+def test_a_policy_for_another_table_size_is_named_before_any_game(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(policy_in(tmp_path / "run"))
+    assert evaluate.main([*SMALL, "--agents", "random", run, f"{run}:best"]) == 0
+    assert evaluate.main([*SMALL, "--agents", "random", run, "--num-players", "3"]) == 2
+    error = capsys.readouterr().err
+    assert run in error
+    assert "expected a table of 2 players; got 3" in error
+
+
+def test_a_policy_of_another_version_of_the_environment_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = policy_in(tmp_path / "run")
+    monkeypatch.setattr(ppo, "ENV_ID", "threeup-v1")
+    assert evaluate.main([*SMALL, "--agents", "random", str(run)]) == 2
+    assert "expected env 'threeup-v1'; got 'threeup-v0'" in capsys.readouterr().err
+
+
+def test_two_ways_to_write_one_policy_are_one_agent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = policy_in(tmp_path / "run")
+    both = [str(run), str(run / "policy.safetensors")]
+    assert evaluate.main([*SMALL, "--agents", *both]) == 2
+    assert "expected each one once" in capsys.readouterr().err
 
 
 def test_a_number_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
