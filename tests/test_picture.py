@@ -14,8 +14,8 @@ from gymnasium.wrappers import RecordVideo
 from pettingzoo.test import render_test
 
 from tests.test_observation import random_play, twins
-from threeup_env import Batch, ThreeUpEnv, ThreeUpVectorEnv, action_id, env, raw_env
-from threeup_env.picture import draw, picture
+from threeup_env import Batch, ThreeUpEnv, ThreeUpVectorEnv, action_id, env, raw_env, show
+from threeup_env.picture import draw
 from threeup_env.screen import FRAME_WIDTH, Window, pixels
 from threeup_env.state import STATE_DTYPE
 from threeup_env.table import OPEN, SPECTATOR, Table, look, seen_by_seat, seen_by_spectator
@@ -141,13 +141,13 @@ def test_who_looks_must_be_somebody() -> None:
     batch.reset()
     for viewer in (2, -1, "all", True):
         with pytest.raises(ValueError, match=r"viewer: expected a seat in 0\.\.1, 'spectator'"):
-            picture(batch, 1, viewer)  # type: ignore[arg-type]  # refusing it is the point
+            show(batch, 1, viewer)  # type: ignore[arg-type]  # refusing it is the point
 
 
 def test_a_row_of_a_batch_is_drawn(tmp_path: Path) -> None:
     batch = Batch(3, 2)
     batch.reset(seed=5)
-    drawn = picture(batch, 2, viewer=1)
+    drawn = show(batch, 2, viewer=1)
     assert drawn.svg == draw(seen_by_seat(batch.observe([1, 1, 1])[2]))
     drawn.save(tmp_path / "table.svg")
     assert (tmp_path / "table.svg").read_text(encoding="utf-8") == drawn.svg

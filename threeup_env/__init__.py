@@ -19,6 +19,7 @@ from threeup_env.observation import (
     describe,
     observation_fields,
 )
+from threeup_env.picture import show
 from threeup_env.state import STATE_DTYPE
 from threeup_env.vector_env import ThreeUpVectorEnv
 
@@ -39,6 +40,7 @@ __all__ = [
     "env",
     "observation_fields",
     "raw_env",
+    "show",
 ]
 __version__ = "0.1.0"
 

@@ -3,7 +3,7 @@
 >>> from threeup_env import Batch
 >>> batch = Batch(1, num_players=4)
 >>> batch.reset(seed=1)
->>> picture(batch, viewer=0).svg[:38]
+>>> show(batch, viewer=0).svg[:38]
 '<svg xmlns="http://www.w3.org/2000/svg'
 """
 
@@ -55,7 +55,7 @@ class Picture:
         Path(path).write_text(self.svg, encoding="utf-8")
 
 
-def picture(
+def show(
     batch: Batch,
     row: int = 0,
     viewer: Viewer = OPEN,
