@@ -222,8 +222,9 @@ def command(config: Config) -> str:
             words += ["--agents", *value]
         else:
             words += [f"--{option}", str(value)]
-    if config.stop_when_separable:
-        words.append("--stop-when-separable")
+    words += ["--half-width", str(config.half_width)]
+    words += ["--stop-when-separable"] if config.stop_when_separable else []
+    words += ["--second-views"] if config.second_views else []
     return shlex.join(words)
 
 

@@ -41,6 +41,7 @@ def play(
     variant: str = "standard",
     max_steps: int = 1000,
     seed: int = 0,
+    limit: float = SECONDS_PER_DECISION,
     progress: bool = True,
 ) -> Match:
     """Play a match: every deal under every rotation of the seats.
@@ -56,10 +57,12 @@ def play(
         variant: a key of `VARIANTS`.
         max_steps: the action that cuts a game off (R21).
         seed: starts the stream of deals and the agents' streams.
+        limit: seconds that an agent may take per decision, see `Referee`.
         progress: show a bar on anything over two seconds.
 
     Raises:
         ValueError: an unknown agent, variant or table size, or a line-up that is too long.
+        AgentError: an agent raised, took too long or gave no legal action.
 
     Example:
         >>> match = play(["greedy", "random"], deals=50)
@@ -76,7 +79,7 @@ def play(
         for first, stop in blocks(full, len(decks)):
             block = decks[first:stop]
             parts.append(
-                play_block(full, block, first, variant, max_steps, seed, advance=bar.advance)
+                play_block(full, block, first, variant, max_steps, seed, limit, bar.advance)
             )
     return Match.concatenate(parts)
 

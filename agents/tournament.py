@@ -26,7 +26,7 @@ Backend: TypeAlias = Literal["loky", "ray"]
 class Settings:
     """What decides every game of a round robin."""
 
-    agents: tuple[str, ...] = ("random", "greedy")
+    agents: tuple[str, ...] = ("random", "greedy", "careful")
     """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo,
     or the path of a policy file or run folder."""
     num_players: int = 2

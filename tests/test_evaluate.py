@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ from threeup_env.actions import DRAW, NUM_ACTIONS
 from threeup_env.observation import observation_size
 
 ROOT = Path(evaluate.__file__).parent
-SMALL = ["--deals", "20"]
+DUEL = ("random", "greedy")
+SMALL = ["--agents", *DUEL, "--deals", "20"]
 
 
 def test_the_command_prints_who_is_better() -> None:
@@ -54,7 +56,7 @@ def untimed(config: evaluate.Config) -> dict[str, Any]:
 
 
 def test_the_same_command_gives_the_same_results() -> None:
-    config = evaluate.Config(deals=20)
+    config = evaluate.Config(DUEL, deals=20)
     assert untimed(config) == untimed(config)
 
 
@@ -62,16 +64,16 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(match, "BLOCK_GAMES", 16)
-    whole = untimed(evaluate.Config(deals=40))
-    untimed(evaluate.Config(deals=24, out=tmp_path))
+    whole = untimed(evaluate.Config(DUEL, deals=40))
+    untimed(evaluate.Config(DUEL, deals=24, out=tmp_path))
     kept = sorted(tmp_path.glob("games/*"))
     kept[0].unlink()  # as if it had never been played
-    assert untimed(evaluate.Config(deals=40, out=tmp_path)) == whole
+    assert untimed(evaluate.Config(DUEL, deals=40, out=tmp_path)) == whole
 
 
 @pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> None:
-    arguments = ["--deals", "5000", "--seed", "2"]
+    arguments = [*SMALL, "--deals", "5000", "--seed", "2"]
     command = [sys.executable, "evaluate.py", *arguments, "--out", str(tmp_path / "killed")]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while len(list(tmp_path.glob("killed/games/*.npz"))) < 2 and process.poll() is None:
@@ -101,10 +103,10 @@ def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_local_ray_gives_the_same_results() -> None:
     ray = pytest.importorskip("ray")
-    one = untimed(evaluate.Config(deals=1200, max_steps=60))
+    one = untimed(evaluate.Config(DUEL, deals=1200, max_steps=60))
     ray.init(num_cpus=2, include_dashboard=False)
     try:
-        other = untimed(evaluate.Config(deals=1200, max_steps=60, workers=2, backend="ray"))
+        other = untimed(evaluate.Config(DUEL, deals=1200, max_steps=60, workers=2, backend="ray"))
     finally:
         ray.shutdown()
     assert other == one
@@ -112,8 +114,8 @@ def test_a_local_ray_gives_the_same_results() -> None:
 
 @pytest.mark.slow
 def test_two_workers_give_the_same_results_as_one() -> None:
-    one = untimed(evaluate.Config(deals=20, num_players=3))
-    assert untimed(evaluate.Config(deals=20, num_players=3, workers=2)) == one
+    one = untimed(evaluate.Config(DUEL, deals=20, num_players=3))
+    assert untimed(evaluate.Config(DUEL, deals=20, num_players=3, workers=2)) == one
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_files(
 
 
 def test_games_csv_has_a_row_a_game(tmp_path: Path) -> None:
-    evaluate.run(evaluate.Config(deals=20, num_players=3, out=tmp_path))
+    evaluate.run(evaluate.Config(DUEL, deals=20, num_players=3, out=tmp_path))
     table = pd.read_csv(tmp_path / "games.csv")
     assert table["game"].tolist() == list(range(2 * 20 * 3))
     np.testing.assert_allclose(table[[f"win_share_{seat}" for seat in range(3)]].sum(axis=1), 1)
@@ -192,7 +194,7 @@ def test_games_csv_has_a_row_a_game(tmp_path: Path) -> None:
 
 
 def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.run(evaluate.Config(deals=20, out=tmp_path))
+    evaluate.run(evaluate.Config(DUEL, deals=20, out=tmp_path))
     row = pd.read_csv(tmp_path / "games.csv").iloc[31]
     capsys.readouterr()
     assert evaluate.main(["--replay", str(tmp_path), "31"]) == 0
@@ -209,7 +211,7 @@ def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFi
 def test_replay_refuses_games_that_there_are_not(
     game: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evaluate.run(evaluate.Config(deals=20, out=tmp_path))
+    evaluate.run(evaluate.Config(DUEL, deals=20, out=tmp_path))
     assert evaluate.main(["--replay", str(tmp_path), game]) == 2
     assert message in capsys.readouterr().err
 
@@ -221,15 +223,27 @@ def test_list_names_the_agents(capsys: pytest.CaptureFixture[str]) -> None:
         assert spec in shown
 
 
+def test_the_command_in_the_results_gives_them_again(tmp_path: Path) -> None:
+    config = evaluate.Config(
+        ("greedy", "random"), 3, 20, "listed", 90, 4, "public", mixed=False, half_width=0.1
+    )
+    first = untimed(config)
+    arguments = shlex.split(first["command"])[2:]
+    assert evaluate.main([*arguments, "--out", str(tmp_path)]) == 0
+    again = json.loads((tmp_path / "results.json").read_text())
+    del again["timing"]
+    assert again == json.loads(json.dumps(first))
+
+
 def test_a_run_stops_when_every_pair_is_told_apart(tmp_path: Path) -> None:
-    results = evaluate.run(evaluate.Config(deals=400, stop_when_separable=True))
+    results = evaluate.run(evaluate.Config(DUEL, deals=400, stop_when_separable=True))
     assert results["stopping"]["looks"] == [100, 200, 300, 400]
     assert results["deals_played"] == 100
     assert results["confidence"] == pytest.approx(1 - 0.05 / 4)
 
 
 def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
-    evaluate.run(evaluate.Config(deals=20, num_players=4, out=tmp_path))
+    evaluate.run(evaluate.Config(DUEL, deals=20, num_players=4, out=tmp_path))
     page = (tmp_path / "report.html").read_text()
     assert "<svg" in page
     for word in ("random", "greedy", "python evaluate.py --agents random greedy"):
@@ -281,7 +295,7 @@ def test_relabelling_the_agents_changes_nothing() -> None:
 
 
 def test_at_two_players_the_shares_of_a_pair_add_up_to_one() -> None:
-    one, other = evaluate.run(evaluate.Config(deals=20))["pairings"]
+    one, other = evaluate.run(evaluate.Config(DUEL, deals=20))["pairings"]
     assert one["win_share"] + other["win_share"] == pytest.approx(1)
 
 
@@ -366,7 +380,7 @@ def test_interrupting_keeps_the_games_played(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tournament, "_play", interrupted)
-    assert evaluate.main(["--deals", "30", "--num-players", "3", *out]) == 130
+    assert evaluate.main([*SMALL, "--deals", "30", "--num-players", "3", *out]) == 130
     assert "the same command goes on" in capsys.readouterr().err
     assert tmp_path.joinpath("results.json").read_bytes() == before
     assert {path: path.read_bytes() for path in tmp_path.glob("games/*")} == games

@@ -49,7 +49,7 @@ def test_arena_on_two_cores_next_to_one(benchmark: BenchmarkFixture, num_players
     deals = 16 * DEALS // num_players
 
     def arena_games(workers: int) -> float:
-        settings = Settings(num_players=num_players, deals=deals, mixed=False)
+        settings = Settings(("greedy", "random"), num_players, deals, mixed=False)
         start = time.perf_counter()
         outcome = play_tournament(settings, Folder(None, {}), workers)
         games = sum(len(played.deal) for played in outcome.matches)
