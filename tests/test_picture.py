@@ -16,7 +16,7 @@ from pettingzoo.test import render_test
 from tests.test_observation import random_play, twins
 from threeup_env import Batch, ThreeUpEnv, ThreeUpVectorEnv, action_id, env, raw_env, show
 from threeup_env.picture import draw
-from threeup_env.screen import FRAME_WIDTH, Window, pixels
+from threeup_env.screen import FRAME_WIDTH, WINDOW_WIDTH, Window, pixels
 from threeup_env.state import STATE_DTYPE
 from threeup_env.table import OPEN, SPECTATOR, Table, look, seen_by_seat, seen_by_spectator
 
@@ -151,6 +151,7 @@ def test_a_row_of_a_batch_is_drawn(tmp_path: Path) -> None:
     assert drawn.svg == draw(seen_by_seat(batch.observe([1, 1, 1])[2]))
     drawn.save(tmp_path / "table.svg")
     assert (tmp_path / "table.svg").read_text(encoding="utf-8") == drawn.svg
+    assert repr(drawn) == "Picture()"
     assert drawn._repr_html_().startswith('<img src="data:image/svg+xml;base64,')
 
 
@@ -219,6 +220,16 @@ def test_a_copy_of_a_game_with_a_window_goes_on_without_it(make: Any) -> None:
         assert other.unwrapped._window._surface is None
         other.step(int(other.last()[4]["action_mask"].argmax()))
         other.close()
+
+
+def test_the_window_shows_the_frame() -> None:
+    pygame = pytest.importorskip("pygame")
+    game = raw_env(2, render_mode="human")
+    game.reset(seed=1)
+    shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+    assert np.array_equal(shown, pixels(game.picture().svg, WINDOW_WIDTH))
+    game.close()
+    assert pygame.display.get_surface() is None
 
 
 @pytest.mark.parametrize("num_players", [2, 6])

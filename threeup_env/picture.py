@@ -10,7 +10,7 @@
 import base64
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +45,7 @@ MARGIN: Final = 12
 class Picture:
     """A drawing that shows itself in a notebook."""
 
-    svg: str
+    svg: str = field(repr=False)
 
     def _repr_html_(self) -> str:
         return as_html(self.svg)
