@@ -299,7 +299,8 @@ def show(results: dict[str, Any]) -> None:
     console.print(board)
     console.print(duels)
     plan = results["plan"]
-    console.print(f"for half-widths of {plan['half_width']:g}: {plan['deals']:,} deals")
+    words = f"for half-widths of {plan['half_width']:g}: {plan['deals']:,} deals"
+    console.print(words, highlight=False)
 
 
 def _table(title: str, *columns: str) -> Table:

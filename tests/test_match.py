@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 import agents
-from agents import match
+from agents import deals, match
 from agents.deals import PUBLIC_SEED, deal_hashes, draw_deals
 from agents.games import Match
 from threeup_env import Batch
@@ -172,6 +172,12 @@ def test_deals_are_distinct_even_where_there_are_few() -> None:
 def test_more_deals_than_there_are_is_refused() -> None:
     with pytest.raises(ValueError, match="deals: expected fewer for variant 'mini'"):
         draw_deals(20_000, variant="mini")
+
+
+def test_a_shuffle_that_repeats_itself_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deals, "shuffle", lambda stream, cards, size: None)
+    with pytest.raises(ValueError, match="hardly more than 1 different"):
+        draw_deals(10)
 
 
 def test_the_order_of_a_hand_makes_no_other_deal() -> None:
