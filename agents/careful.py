@@ -17,11 +17,11 @@ EQUAL_LAID: Final = 3.0
 """A number that can be laid twice is worth laying as if it were so much higher."""
 HIGH: Final = 6
 """Of this number and higher ones, one at a time while the draw pile lasts."""
-BLOCK: Final = 7.0
+BLOCK: Final = 8.0
 """What it is worth that the next seat, about to go out, surely can't answer."""
-DUEL_BLOCK: Final = 3.0
+DUEL_BLOCK: Final = 2.0
 """The same of the only other seat, however many cards it has."""
-FEW: Final = 3
+FEW: Final = 2
 """Cards with which the next seat is about to go out."""
 DUEL_CLEAR: Final = -3.0
 """Between two, a Clear goes that much earlier once the draw pile is gone..."""

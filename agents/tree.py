@@ -26,8 +26,10 @@ from threeup_env.observation import SEAT
 from threeup_env.rules import apply_action, win_share, write_legal_actions
 from threeup_env.state import STATE_DTYPE, Record
 
-EXPLORATION: Final = 1.0
+EXPLORATION: Final = 0.5
 """UCB1's constant, in win shares."""
+ROOT_EXPLORATION: Final = 1.0
+"""The same at the root: there all actions must be compared, not one be played often."""
 CAUTION: Final = 1.0
 """Standard errors by which an action must beat the rollouts' habit, as `choose`."""
 NONE: Final = -1
@@ -171,7 +173,8 @@ def iterate(
             node = find_node(nodes, edges, sizes, path[depth - 1], information(game, observer))
         complete = match_edges(nodes[node].first_edge, edges, legal, count, known)
         if complete:
-            i = best_by_ucb(edges, known, count)
+            exploration = ROOT_EXPLORATION if depth == 0 else EXPLORATION
+            i = best_by_ucb(edges, known, count, exploration)
         else:
             i = first_new(known, legal, count, rollout_action(game))
             known[i] = add_edge(nodes[node], edges, sizes, legal[i], game.seat)
@@ -270,14 +273,16 @@ def match_edges(
 
 
 @compiled
-def best_by_ucb(edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count: int) -> int:
+def best_by_ucb(
+    edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count: int, exploration: float
+) -> int:
     """UCB1 over the legal actions, an action's trials counted by its availability."""
     best = 0
     highest = -np.inf
     for i in range(count):
         edge = edges[known[i]]
         bonus = np.sqrt(np.log(edge.available) / edge.visits)
-        value = edge.total / edge.visits + EXPLORATION * bonus
+        value = edge.total / edge.visits + exploration * bonus
         if value > highest:
             highest = value
             best = i
