@@ -84,6 +84,9 @@ def env(
 class _OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper):  # type: ignore[misc]
     """PettingZoo's, which would hide from a notebook how the game shows itself."""
 
+    def __str__(self) -> str:
+        return str(self.env)
+
     def _repr_html_(self) -> str | None:
         html: str | None = self.unwrapped._repr_html_()
         return html
