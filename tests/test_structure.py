@@ -67,7 +67,7 @@ def test_the_environment_never_imports_the_agents() -> None:
 @pytest.mark.parametrize("package", ["threeup_env", "agents"])
 def test_importing_loads_no_heavy_library(package: str) -> None:
     heavy = ["torch", "stable_baselines3", "sb3_contrib", "matplotlib", "pygame", "rich", "pandas"]
-    heavy += ["PIL", "resvg_py", "moviepy"]
+    heavy += ["PIL", "resvg_py", "moviepy", "threeup_env.picture", "threeup_env.table"]
     heavy += ["agents"] if package == "threeup_env" else []
     code = f"import sys, {package}; print(*(name for name in {heavy} if name in sys.modules))"
     done = subprocess.run(

@@ -4,6 +4,8 @@ Shape letters in every docstring: B games, S seats, R ranks, A actions,
 F observation features.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import pettingzoo
 from gymnasium.envs.registration import register
 
@@ -19,9 +21,11 @@ from threeup_env.observation import (
     describe,
     observation_fields,
 )
-from threeup_env.picture import show
 from threeup_env.state import STATE_DTYPE
 from threeup_env.vector_env import ThreeUpVectorEnv
+
+if TYPE_CHECKING:
+    from threeup_env.picture import show
 
 __all__ = [
     "ACTION_NAMES",
@@ -43,6 +47,16 @@ __all__ = [
     "show",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Load what draws on first use: most runs never draw."""
+    if name == "show":
+        from threeup_env.picture import show
+
+        return show
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.aec:env")
 register(

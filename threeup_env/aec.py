@@ -33,7 +33,7 @@ action ends the game of an `env` with -1 for the offender and 0 for the others; 
 import operator
 import warnings
 from dataclasses import replace
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -45,11 +45,13 @@ from pettingzoo.utils import wrappers
 from threeup_env.actions import NUM_ACTIONS, IllegalActionError
 from threeup_env.batch import Batch
 from threeup_env.observation import observation_bounds
-from threeup_env.picture import Picture, draw
 from threeup_env.render import table_text
 from threeup_env.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
 from threeup_env.state import Record
-from threeup_env.table import Table, Viewer, look
+
+if TYPE_CHECKING:  # what draws is loaded on first use: most runs never draw
+    from threeup_env.picture import Picture
+    from threeup_env.table import Table, Viewer
 
 Observation: TypeAlias = dict[str, npt.NDArray[np.int8]]
 """What `observe` gives: `"observation"` int8 `[F]` and `"action_mask"` int8 `[A]`."""
@@ -287,13 +289,15 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         table = self._table(viewer)
         if self.render_mode == "ansi":
             return table_text(self._batch.observe([viewer])[0], table.last_action)
+        from threeup_env.picture import draw
+
         svg = draw(table, front=0)  # the seats keep their places, whoever looks
         if self.render_mode == "rgb_array":
             return pixels(svg)
         self._window.show(svg)
         return None
 
-    def picture(self, viewer: Viewer | None = None) -> Picture:
+    def picture(self, viewer: "Viewer | None" = None) -> "Picture":
         """Draw the table as somebody sees it; None for the seat to act, after the end seat 0.
 
         The last action is told if the env has a `render_mode`.
@@ -302,6 +306,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             RuntimeError: no game has been dealt.
             ValueError: no such viewer.
         """
+        from threeup_env.picture import Picture, draw
+
         if not self._has_reset:
             raise RuntimeError("call reset() before picture()")
         return Picture(draw(self._table(self._seat_to_show() if viewer is None else viewer)))
@@ -316,7 +322,9 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
     def _seat_to_show(self) -> int:
         return 0 if self._is_over else int(self._batch.seats[0])
 
-    def _table(self, viewer: Viewer) -> Table:
+    def _table(self, viewer: "Viewer") -> "Table":
+        from threeup_env.table import look
+
         table = look(self._batch, 0, viewer, self._last)
         if self._is_over and not (self._batch.terminations[0] or self._batch.truncations[0]):
             return replace(table, last_action="an illegal action has ended the game")

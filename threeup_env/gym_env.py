@@ -1,17 +1,18 @@
 """One game for one learner, as a Gymnasium environment."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from threeup_env.learner import LearnerGames, Opponents
-from threeup_env.picture import Picture, draw
 from threeup_env.render import table_text
 from threeup_env.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
-from threeup_env.table import seen_by_seat
 from threeup_env.vector_env import check_options, check_render_mode, learner_spaces
+
+if TYPE_CHECKING:  # what draws is loaded on first use: most runs never draw
+    from threeup_env.picture import Picture
 
 
 class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
@@ -126,8 +127,11 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
         self._show()
         return None
 
-    def picture(self) -> Picture:
+    def picture(self) -> "Picture":
         """Draw the table as the learner sees it."""
+        from threeup_env.picture import Picture, draw
+        from threeup_env.table import seen_by_seat
+
         return Picture(draw(seen_by_seat(self.games.observations[0])))
 
     def close(self) -> None:

@@ -11,10 +11,8 @@ from gymnasium.vector.utils import batch_space
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.learner import LearnerGames, Opponents
 from threeup_env.observation import observation_bounds
-from threeup_env.picture import draw
 from threeup_env.render import table_text
 from threeup_env.screen import FRAMES_PER_SECOND, pixels
-from threeup_env.table import seen_by_seat
 
 
 class ThreeUpVectorEnv(
@@ -126,6 +124,10 @@ class ThreeUpVectorEnv(
         if self.render_mode == "ansi":
             return tuple(map(table_text, observations))
         if self.render_mode == "rgb_array":
+            # Loaded on first use: most runs never draw.
+            from threeup_env.picture import draw
+            from threeup_env.table import seen_by_seat
+
             return tuple(pixels(draw(seen_by_seat(observation))) for observation in observations)
         return None
 
