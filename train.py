@@ -18,6 +18,7 @@ import numpy as np
 import torch
 import tyro
 from rich.console import Console
+from safetensors import SafetensorError
 from stable_baselines3.common import logger as sb3_logger
 
 import agents
@@ -131,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         run(parse(given), given)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, SafetensorError) as error:  # the last: a full disk
         print(f"train.py: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:

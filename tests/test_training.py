@@ -1,4 +1,5 @@
 import ast
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from stable_baselines3.common import logger
 
@@ -347,6 +349,25 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     )
     assert header == other_header
     assert all(torch.equal(tensor, other_tensors[name]) for name, tensor in tensors.items())
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write_half(tensors: Any, path: Path, metadata: Any) -> None:
+        save_file(tensors, path, metadata)
+        if json.loads(metadata["threeup_checkpoint"])["counters"]["num_timesteps"] > 2000:
+            path.write_bytes(path.read_bytes()[:1000])
+            raise SafetensorError("I/O error: No space left on device")
+
+    run_dir = tmp_path / "run"
+    with monkeypatch.context() as context:
+        context.setattr(checkpoint, "save_file", write_half)
+        assert train.main([*SHORT, "--run-dir", str(run_dir)]) == train.USAGE_ERROR
+    assert "No space left on device" in capsys.readouterr().err
+    header, _ = everything_but_time(run_dir)
+    assert header["counters"]["num_timesteps"] < 2000
+    checkpoint.load(run_dir / "checkpoint.safetensors", train.build(train.parse(SHORT)))
 
 
 @pytest.mark.parametrize("spoil", ["truncated", "foreign", "policy"])
