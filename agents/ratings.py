@@ -11,7 +11,7 @@ import choix
 import numpy as np
 import numpy.typing as npt
 
-from agents.statistics import CONFIDENCE, RESAMPLES, Interval
+from agents.statistics import CONFIDENCE, RESAMPLES, Interval, expanded
 
 PRIOR: Final = 0.5
 """Wins given to each agent of each line-up beside its own, so that an agent that never
@@ -114,6 +114,6 @@ def rate(
         anchor = names.index("random")
         best = best - best[anchor]
         samples = samples - samples[:, anchor, None]
-    tail = 100 * (1 - confidence) / 2
+    tail = 100 * (1 - expanded(confidence, num_deals)) / 2
     low, high = np.percentile(samples, [tail, 100 - tail], axis=0)
     return [Interval(*map(float, three)) for three in zip(best, low, high, strict=True)]

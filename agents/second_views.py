@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.statistics import CONFIDENCE
+from agents.statistics import CONFIDENCE, expanded
 
 RESAMPLES: Final = 200
 
@@ -58,7 +58,7 @@ def second_views(
             for _ in range(RESAMPLES)
         ]
     )
-    tail = 100 * (1 - confidence) / 2
+    tail = 100 * (1 - expanded(confidence, num_deals)) / 2
     low, high = np.percentile(samples, [tail, 100 - tail], axis=0)
     rows = []
     for i, name in enumerate(names):

@@ -21,6 +21,19 @@ class Interval(NamedTuple):
     high: float
 
 
+def expanded(confidence: float, num_deals: int) -> float:
+    """The nominal confidence at which a percentile bootstrap has the real one.
+
+    Resampling few deals gives intervals that are too narrow, by as much as the normal
+    interval with the n-divisor falls short of Student's (Hesterberg 2015).
+
+    >>> round(expanded(0.95, 20), 3), round(expanded(0.95, 1000), 3)
+    (0.968, 0.95)
+    """
+    reach = stats.t.ppf((1 + confidence) / 2, num_deals - 1)
+    return float(2 * stats.norm.cdf(reach * math.sqrt(num_deals / (num_deals - 1))) - 1)
+
+
 def mean_intervals(
     values: npt.NDArray[Any],
     rng: np.random.Generator,
@@ -29,7 +42,7 @@ def mean_intervals(
     most: float = 1.0,
     resamples: int = RESAMPLES,
 ) -> list[Interval]:
-    """Means over deals, with intervals by a percentile bootstrap over deals.
+    """Means over deals, with intervals by an expanded percentile bootstrap over deals.
 
     If every deal gave the same value, resampling would give an interval of no width.
     Then the interval is the exact binomial one for as many trials, all alike.
@@ -56,7 +69,7 @@ def mean_intervals(
             axis=-1,
             n_resamples=resamples,
             batch=max(1, _MOST_DRAWN // values.size),
-            confidence_level=confidence,
+            confidence_level=expanded(confidence, values.shape[1]),
             method="percentile",
             rng=rng,
         ).confidence_interval

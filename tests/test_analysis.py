@@ -63,7 +63,7 @@ def tournament(
 @pytest.fixture(scope="module", params=[2, 3])
 def ladder(request: pytest.FixtureRequest) -> Analysis:
     entrants = {name: mixture(name, greedy) for name, greedy in STRENGTHS.items()}
-    return Analysis(*tournament(("a", "b", "c", "d"), request.param, 250, **entrants))
+    return Analysis(*tournament(("a", "b", "c", "d"), request.param, 120, **entrants))
 
 
 def test_agents_of_known_strength_are_put_in_order(ladder: Analysis) -> None:
@@ -89,7 +89,7 @@ def test_paired_differences_are_the_differences_of_the_shares(ladder: Analysis) 
 
 def test_a_run_counts_what_it_played(ladder: Analysis) -> None:
     results = ladder.results()
-    assert results["distinct_deals"] == results["deals_played"] == 250
+    assert results["distinct_deals"] == results["deals_played"] == 120
     assert sum(results["length"]["histogram"]["counts"]) == results["games"]
     assert {row["agent"] for row in results["timing"]} == set(STRENGTHS)
     shares = [row["win_share"] for row in results["seats"]]
