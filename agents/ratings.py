@@ -115,5 +115,6 @@ def rate(
         best = best - best[anchor]
         samples = samples - samples[:, anchor, None]
     tail = 100 * (1 - expanded(confidence, num_deals)) / 2
-    low, high = np.percentile(samples, [tail, 100 - tail], axis=0)
+    # "weibull" has the right share of samples beyond it on average, however few they are.
+    low, high = np.percentile(samples, [tail, 100 - tail], axis=0, method="weibull")
     return [Interval(*map(float, three)) for three in zip(best, low, high, strict=True)]

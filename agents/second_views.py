@@ -59,7 +59,7 @@ def second_views(
         ]
     )
     tail = 100 * (1 - expanded(confidence, num_deals)) / 2
-    low, high = np.percentile(samples, [tail, 100 - tail], axis=0)
+    low, high = np.percentile(samples, [tail, 100 - tail], axis=0, method="weibull")
     rows = []
     for i, name in enumerate(names):
         row: dict[str, Any] = {"agent": name}
