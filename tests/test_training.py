@@ -1,12 +1,5 @@
 import ast
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from stable_baselines3.common import logger
 
 import train
-from agents import checkpoint, ladder, ppo
-from agents.ladder import Rung
+from agents import ppo
 from agents.masked import log_probs_and_entropies
 from agents.rollout import ChainBuffer
 from agents.selfplay import SelfPlayPPO
-from agents.watch import Watch
 from threeup_env import Batch
 from threeup_env.privileged import NUM_DRAWS, privileged_size, write_privileged
 
@@ -285,149 +274,6 @@ def test_only_training_imports_what_only_the_critic_may_see() -> None:
         }
         if "threeup_env.privileged" in imported:
             assert path.name == "selfplay.py"
-
-
-SHORT = [
-    *("--num-games", "32", "--rollout-steps", "16", "--minibatch", "256", "--hidden", "16", "16"),
-    *("--decisions", "4000", "--snapshot-every", "1200", "--pool-size", "2"),
-    *("--opponents", "random", "greedy", "--opponent-share", "0.5", "--num-threads", "1"),
-    *("--ladder-every", "3000", "--ladder-deals", "10", "--checkpoint-every", "1500"),
-]
-
-
-def everything_but_time(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """A run's last checkpoint; the caller's facts hold wall-clock times."""
-    header, tensors = checkpoint._read(folder / "checkpoint.safetensors")
-    facts = header.pop("facts")
-    header["rungs"] = [rung | {"seconds": 0} for rung in facts["rungs"]]
-    return header, tensors
-
-
-def test_a_resumed_run_equals_an_unbroken_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
-
-    def save_and_stop(watch: Watch) -> None:
-        save(watch)
-        if watch.num_timesteps > 0:
-            raise KeyboardInterrupt
-
-    save = Watch._save
-    with monkeypatch.context() as context:
-        context.setattr(Watch, "_save", save_and_stop)
-        assert train.main([*SHORT, "--run-dir", str(tmp_path / "broken")]) == train.INTERRUPTED
-    assert train.main(["--resume", str(tmp_path / "broken")]) == 0
-    assert train.main(["--resume", str(tmp_path / "broken")]) == train.USAGE_ERROR
-    (header, tensors), (other_header, other_tensors) = (
-        everything_but_time(tmp_path / name) for name in ("whole", "broken")
-    )
-    assert header == other_header
-    assert header["counters"]["num_snapshots"] >= 3
-    assert tensors.keys() == other_tensors.keys()
-    for name, tensor in tensors.items():
-        torch.testing.assert_close(tensor, other_tensors[name], atol=0, rtol=0, msg=name)
-    policies = [(tmp_path / name / "policy.safetensors") for name in ("whole", "broken")]
-    for ours, theirs in zip(*(ppo.read(path).layers for path in policies), strict=True):
-        np.testing.assert_array_equal(ours[0], theirs[0])
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "train.py", *SHORT, "--run-dir", str(tmp_path / "run")]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    while not list((tmp_path / "run").glob("checkpoint.safetensors")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(2)  # somewhere between two checkpoints
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert train.main(["--resume", str(tmp_path / "run")]) == 0
-    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
-    (header, tensors), (other_header, other_tensors) = (
-        everything_but_time(tmp_path / name) for name in ("run", "whole")
-    )
-    assert header == other_header
-    assert all(torch.equal(tensor, other_tensors[name]) for name, tensor in tensors.items())
-
-
-def test_a_full_disk_leaves_the_last_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def write_half(tensors: Any, path: Path, metadata: Any) -> None:
-        save_file(tensors, path, metadata)
-        if json.loads(metadata["threeup_checkpoint"])["counters"]["num_timesteps"] > 2000:
-            path.write_bytes(path.read_bytes()[:1000])
-            raise SafetensorError("I/O error: No space left on device")
-
-    run_dir = tmp_path / "run"
-    with monkeypatch.context() as context:
-        context.setattr(checkpoint, "save_file", write_half)
-        assert train.main([*SHORT, "--run-dir", str(run_dir)]) == train.USAGE_ERROR
-    assert "No space left on device" in capsys.readouterr().err
-    header, _ = everything_but_time(run_dir)
-    assert header["counters"]["num_timesteps"] < 2000
-    checkpoint.load(run_dir / "checkpoint.safetensors", train.build(train.parse(SHORT)))
-
-
-@pytest.mark.parametrize("spoil", ["truncated", "foreign", "policy"])
-def test_what_is_no_checkpoint_is_refused_by_name(tmp_path: Path, spoil: str) -> None:
-    model = learner()
-    path = tmp_path / "checkpoint.safetensors"
-    checkpoint.save(path, model, {})
-    if spoil == "truncated":
-        path.write_bytes(path.read_bytes()[:-1])
-    elif spoil == "foreign":
-        save_file(load_file(path), path)
-    else:
-        model.export((2,)).save(path)
-    with pytest.raises(ValueError, match=r"checkpoint '.*checkpoint.safetensors': expected"):
-        checkpoint.load(path, model)
-
-
-def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint.safetensors"
-    checkpoint.save(path, learner(2), {})
-    with pytest.raises(ValueError, match=r"checkpoint .* expected"):
-        checkpoint.load(path, learner(3))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--num-players", "7"], "num_players: expected 2 to 6"),
-        (["--num-games", "0"], "num_games: expected at least 1; got 0"),
-        (["--opponents", "nobody"], "agent: expected one of"),
-        (["--resume", "nowhere"], "--resume: expected a run folder"),
-        (["--resume", "nowhere", "--seed", "3"], "--resume: expected no other option"),
-        (["--resume", "nowhere", "--decisions", "9"], "--resume: expected a run folder"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert train.main(options) == train.USAGE_ERROR
-    assert message in capsys.readouterr().err
-
-
-def test_presets_give_values_that_options_override() -> None:
-    full = train.parse(["--preset", "full", "--seed", "5"])
-    assert full == replace(train.PRESETS["full"], seed=5)
-    assert train.parse([]) == train.PRESETS["quick"]
-
-
-def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    assert train.main(["--run-dir", str(tmp_path)]) == train.USAGE_ERROR
-
-
-def test_a_fall_in_strength_is_noticed() -> None:
-    def rung(decisions: int, share: float) -> Rung:
-        return Rung(decisions, 0.0, "greedy", "best", share, share - 0.02, share + 0.02, 0.0)
-
-    earlier = [rung(1, 0.3), rung(2, 0.5)]
-    assert ladder.falls(earlier, [rung(3, 0.47)]) == []
-    assert ladder.falls(earlier, [rung(3, 0.45)])[0].startswith("weaker than at 2 decisions: ")
 
 
 @pytest.mark.slow
