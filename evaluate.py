@@ -121,9 +121,10 @@ def run(config: Config) -> dict[str, Any]:
     results = facts(config, outcome) | found.results()
     if config.second_views:
         results["second_views"] = found.second_views()
-    show(results)
     if config.out is not None:
         write(config.out, results, outcome.matches)
+    show(results)
+    if config.out is not None:
         print(f"results: {config.out / RESULTS}, games.csv, report.html")
     return results
 
