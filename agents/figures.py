@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 _INK: Final = "#1f2430"
 _GREY: Final = "#9aa2b1"
 _BLUE: Final = "#2b5c8a"
-_SETTINGS: Final = {
+_SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",  # text stays text: small, sharp, searchable
     "svg.hashsalt": "threeup",  # the same picture gives the same file
     "font.family": "sans-serif",
