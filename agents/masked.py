@@ -27,7 +27,8 @@ def log_probs_and_entropies(
     Returns:
         Two tensors `[N]`.
     """
-    log_probs, entropies = MaskedSoftmax.apply(logits, action_masks, actions)
+    apply: Any = MaskedSoftmax.apply  # torch gives it no types
+    log_probs, entropies = apply(logits, action_masks, actions)
     return log_probs, entropies
 
 
@@ -35,7 +36,7 @@ class MaskedSoftmax(torch.autograd.Function):
     """`log_probs_and_entropies` for autograd."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, logits: torch.Tensor, action_masks: torch.Tensor, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Evaluate, and keep the probabilities for the gradient."""
@@ -54,7 +55,7 @@ class MaskedSoftmax(torch.autograd.Function):
         return log_probs, entropies
 
     @staticmethod
-    def backward(  # type: ignore[override]
+    def backward(
         ctx: Any, log_prob_gradients: torch.Tensor, entropy_gradients: torch.Tensor
     ) -> tuple[torch.Tensor, None, None]:
         """Chain rule into the logits."""

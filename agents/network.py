@@ -45,6 +45,8 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         kwargs: SB3's own.
     """
 
+    scale: torch.Tensor
+
     def __init__(
         self,
         observation_space: spaces.Space[Any],

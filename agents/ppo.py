@@ -97,7 +97,8 @@ class Policy:
         weights: npt.NDArray[np.float64] = np.exp(
             (logits - logits.max(axis=1, keepdims=True)) / temperature
         )
-        return weights / weights.sum(axis=1, keepdims=True)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights
 
     def save(self, path: Path) -> None:
         """Write the file: first beside it, then renamed, so that it is never half there."""
@@ -148,12 +149,14 @@ class PPO:
         policy = self.policy or shipped(num_players_of(observations))
         probabilities = policy.probabilities(observations, action_masks, policy.temperature)
         if self.best_action:
-            return probabilities.argmax(axis=1)
+            best: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
+            return best
         # The first action whose cumulative probability exceeds a uniform number below
         # the total: never one of probability 0.
         cumulative = probabilities.cumsum(axis=1)
         drawn = self._rng.random((len(cumulative), 1)) * cumulative[:, -1:]
-        return (cumulative > drawn).argmax(axis=1)
+        chosen: npt.NDArray[np.int64] = (cumulative > drawn).argmax(axis=1)
+        return chosen
 
 
 def load(path: Path | None, seed: int = 0, best_action: bool = False) -> PPO:

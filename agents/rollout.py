@@ -146,7 +146,7 @@ class ChainBuffer(MaskableRolloutBuffer):
         names = ("chains", "observations", "action_masks", "actions")
         return {name: getattr(self, name)[rows] for name in names}
 
-    def get(
+    def get(  # type: ignore[override]  # as in MaskableRolloutBuffer, which says so too
         self, batch_size: int | None = None
     ) -> Generator[MaskableRolloutBufferSamples, None, None]:
         """Give all trained decisions once, shuffled, in minibatches of nearly equal size."""
