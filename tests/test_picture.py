@@ -139,9 +139,28 @@ def test_a_hand_of_forty_shows_every_rank_and_its_number() -> None:
 def test_who_looks_must_be_somebody() -> None:
     batch = Batch(3, 2)
     batch.reset()
-    for viewer in (2, -1, "all", True):
+    for viewer in (2, -1, np.int64(-1), "all", True, np.True_, 1.0, np.float64(1)):
         with pytest.raises(ValueError, match=r"viewer: expected a seat in 0\.\.1, 'spectator'"):
             show(batch, 1, viewer)  # type: ignore[arg-type]  # refusing it is the point
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.int64, np.uint8])
+def test_a_seat_of_any_integer_type_sees_its_own_hand(integer: Any) -> None:
+    batch = Batch(1, 3)
+    batch.reset(seed=4)
+    before = batch.states[0].copy()
+    action = int(batch.action_masks[0].argmax())
+    batch.step([action])
+    game = raw_env(3, render_mode="ansi")
+    game.reset(seed=4)
+    game.step(action)
+    for seat in range(3):
+        last = (before, action)
+        seen = look(batch, 0, integer(seat), last)
+        assert seen == look(batch, 0, seat, last) and seen.viewer == seat
+        assert seen.places[seat].hidden == 0
+        assert show(batch, viewer=integer(seat)).svg == show(batch, viewer=seat).svg
+        assert game.picture(integer(seat)).svg == game.picture(seat).svg
 
 
 def test_a_row_of_a_batch_is_drawn(tmp_path: Path) -> None:

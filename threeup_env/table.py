@@ -4,6 +4,7 @@ A seat's view and a spectator's are made from an observation alone, so they can'
 that must stay hidden.
 """
 
+import operator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -153,11 +154,7 @@ def look(
     Raises:
         ValueError: no such viewer.
     """
-    if viewer not in (SPECTATOR, OPEN, *range(batch.num_players)) or isinstance(viewer, bool):
-        raise ValueError(
-            f"viewer: expected a seat in 0..{batch.num_players - 1}, {SPECTATOR!r} or {OPEN!r}; "
-            f"got {viewer!r}"
-        )
+    viewer = _checked(viewer, batch.num_players)
     game = batch.states[row]
     reader = viewer if isinstance(viewer, int) else 0
     observation = batch.observe(np.full(batch.num_games, reader))[row]
@@ -167,6 +164,22 @@ def look(
     if viewer == SPECTATOR:
         return seen_by_spectator(observation, words)
     return seen_by_seat(observation, words)
+
+
+def _checked(viewer: Viewer, num_players: int) -> Viewer:
+    """The viewer, a seat of any integer type as a Python int."""
+    if viewer in (SPECTATOR, OPEN):
+        return viewer
+    try:
+        seat = -1 if isinstance(viewer, bool | str) else operator.index(viewer)
+    except TypeError:
+        seat = -1
+    if seat not in range(num_players):
+        raise ValueError(
+            f"viewer: expected a seat in 0..{num_players - 1}, {SPECTATOR!r} or {OPEN!r}; "
+            f"got {viewer!r}"
+        )
+    return seat
 
 
 def _reader(viewer: Viewer, before: Record) -> int | None:
