@@ -414,24 +414,41 @@ def test_stepping_a_copy_leaves_the_original_alone(make: Any) -> None:
     assert everything(game) == before
 
 
-@pytest.mark.parametrize("call", ["step", "observe", "render"])
-def test_raw_env_says_that_it_must_be_reset_first(call: str) -> None:
-    game = raw_env(2, render_mode="ansi")
-    arguments: dict[str, list[Any]] = {"step": [0], "observe": ["player_0"], "render": []}
+@raw_and_wrapped
+@pytest.mark.parametrize("call", ["step", "last", "observe", "render", "agent_iter"])
+def test_a_game_says_that_it_must_be_reset_first(make: Any, call: str) -> None:
+    game = make(2, render_mode="ansi")
+    arguments: dict[str, list[Any]] = {"step": [0], "observe": ["player_0"]}
     with pytest.raises(RuntimeError, match=rf"^call reset\(\) before {call}\(\)$"):
-        getattr(game, call)(*arguments[call])
+        getattr(game, call)(*arguments.get(call, []))
 
 
-def test_a_step_after_the_end_is_refused() -> None:
-    game = raw_env(2)
+@raw_and_wrapped
+def test_a_call_after_the_end_is_refused(make: Any) -> None:
+    game = make(2)
     game.reset(seed=1)
     assert len(list(play(game, np.random.default_rng(1)))) > 2
-    with pytest.raises(RuntimeError, match=r"^call reset\(\): the game has ended"):
-        game.step(0)
+    for call in (lambda: game.step(0), lambda: game.step(None), game.last):
+        with pytest.raises(RuntimeError, match=r"^call reset\(\): the game has ended"):
+            call()
+    assert list(game.agent_iter()) == []
+    game.observe("player_1")
 
 
-def test_a_dead_step_takes_none_alone() -> None:
-    game = raw_env(2, max_steps=1)
+def test_a_call_after_the_end_by_an_illegal_action_is_refused() -> None:
+    game = env(2)
+    game.reset(seed=1)
+    game.step(action_id("pick up"))
+    for _ in range(2):
+        game.step(None)
+    for call in (lambda: game.step(None), game.last):
+        with pytest.raises(RuntimeError, match=r"^call reset\(\): the game has ended"):
+            call()
+
+
+@raw_and_wrapped
+def test_a_dead_step_takes_none_alone(make: Any) -> None:
+    game = make(2, max_steps=1)
     game.reset(seed=1)
     game.step(int(game.last()[0]["action_mask"].argmax()))
     with pytest.raises(ValueError, match="the only valid action is None"):

@@ -84,7 +84,28 @@ def env(
 
 
 class _OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper):  # type: ignore[misc]
-    """PettingZoo's, which would hide from a notebook how the game shows itself."""
+    """PettingZoo's, with `raw_env`'s errors, and with its way to show itself in a notebook."""
+
+    def step(self, action: int | None) -> None:
+        _check_order("step", self._has_reset, self._has_reset and bool(self.agents))
+        super().step(action)
+
+    def last(self, observe: bool = True) -> Any:
+        _check_order("last", self._has_reset, self._has_reset and bool(self.agents))
+        return super().last(observe)
+
+    def observe(self, agent: str) -> Observation | None:
+        _check_order("observe", self._has_reset)
+        seen: Observation | None = super().observe(agent)
+        return seen
+
+    def render(self) -> Any:
+        _check_order("render", self._has_reset)
+        return super().render()
+
+    def agent_iter(self, max_iter: int = 2**63) -> Any:
+        _check_order("agent_iter", self._has_reset)
+        return super().agent_iter(max_iter)
 
     def __str__(self) -> str:
         return str(self.env)
@@ -200,14 +221,32 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             RuntimeError: no game has been dealt.
             ValueError: no agent has that name.
         """
-        if not self._has_reset:
-            raise RuntimeError("call reset() before observe()")
+        _check_order("observe", self._has_reset)
         if agent not in self._seats:
             raise ValueError(f"agent: expected one of {self.possible_agents}; got {agent!r}")
         seat = self._seats[agent]
         if seat == self._batch.seats[0] and not self._is_over:
             return {"observation": self._batch.observations[0].copy(), "action_mask": self._mask()}
         return {"observation": self._batch.observe([seat])[0], "action_mask": _no_actions()}
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """What `agent_selection` sees, its reward since its last turn, and whether it has ended.
+
+        Raises:
+            RuntimeError: no game has been dealt, or every agent has had its last step.
+        """
+        _check_order("last", self._has_reset, bool(self.agents))
+        told: tuple[Any, float, bool, bool, dict[str, Any]] = super().last(observe)
+        return told
+
+    def agent_iter(self, max_iter: int = 2**63) -> Any:
+        """The agents in turn, each until its last step.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+        """
+        _check_order("agent_iter", self._has_reset)
+        return super().agent_iter(max_iter)
 
     def step(self, action: int | None) -> None:
         """Take one action of `agent_selection`; None, and only None, if its game has ended.
@@ -218,12 +257,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             TypeError: the action is not an integer.
             ValueError: an action for an agent whose game has ended.
         """
-        if not self.agents:
-            raise RuntimeError(
-                "call reset(): the game has ended and each agent has had its last step"
-                if self._has_reset
-                else "call reset() before step()"
-            )
+        _check_order("step", self._has_reset, bool(self.agents))
         if self._is_over:
             self._was_dead_step(action)
             return
@@ -283,8 +317,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             modes = ", ".join(f"render_mode={mode!r}" for mode in RENDER_MODES)
             gymnasium.logger.warn(f"render() shows nothing: make the env with {modes}")
             return None
-        if not self._has_reset:
-            raise RuntimeError("call reset() before render()")
+        _check_order("render", self._has_reset)
         viewer = self._seat_to_show()
         table = self._table(viewer)
         if self.render_mode == "ansi":
@@ -308,8 +341,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         """
         from threeup_env.picture import Picture, draw
 
-        if not self._has_reset:
-            raise RuntimeError("call reset() before picture()")
+        _check_order("picture", self._has_reset)
         return Picture(draw(self._table(self._seat_to_show() if viewer is None else viewer)))
 
     def _repr_html_(self) -> str | None:
@@ -333,6 +365,13 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
     def close(self) -> None:
         """Close the window, if there is one."""
         self._window.close()
+
+
+def _check_order(call: str, has_reset: bool, has_agents: bool = True) -> None:
+    if not has_reset:
+        raise RuntimeError(f"call reset() before {call}()")
+    if not has_agents:
+        raise RuntimeError("call reset(): the game has ended and each agent has had its last step")
 
 
 def _fresh_entropy() -> int:
