@@ -46,8 +46,9 @@ class Config(Settings):
     """
 
     out: Path | None = None
-    """Folder of the run: the games as they come, results.json, games.csv, report.html. The
-    same command goes on with a run that was stopped, or that is to have more deals or agents."""
+    """Folder of the run: the games as they come in blocks, results.json, games.csv,
+    report.html. The same command goes on with a run that was stopped. One for more agents or
+    more deals keeps the blocks that it shares: all but the last of each line-up, if not full."""
     workers: int = 1
     """Processes; the results are the same for any number."""
     backend: Backend = "loky"

@@ -43,29 +43,36 @@ class Folder:
         Raises:
             ValueError: the file is damaged.
         """
-        if self._path is None:
-            return None
-        file = self._file(self._path, line_up, first, stop)
-        if not file.exists():
-            return None
-        match = Match.load(file)
-        deals = (match.num_deals, int(match.deal[0]) if match.num_deals else None)
-        if match.line_up != line_up or deals != (stop - first, first):
-            raise ValueError(
-                f"{file}: expected {' / '.join(line_up)} on deals {first} to {stop - 1}; got "
-                f"{' / '.join(match.line_up)}. Delete it and run the same command to play them"
-            )
-        return match
+        return None if self._path is None else read_block(self._path, line_up, first, stop)
 
     def write(self, match: Match, first: int, stop: int) -> None:
         """Keep the games of a block."""
         if self._path is not None:
-            match.save(self._file(self._path, match.line_up, first, stop))
+            match.save(_file(self._path, match.line_up, first, stop))
 
-    @staticmethod
-    def _file(path: Path, line_up: LineUp, first: int, stop: int) -> Path:
-        name = hashlib.sha256(repr(line_up).encode()).hexdigest()[:12]
-        return path / GAMES / f"{name}-{first}-{stop}.npz"
+
+def read_block(path: Path, line_up: LineUp, first: int, stop: int) -> Match | None:
+    """The games of a block in a run's folder, or None if they have not been played.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    file = _file(path, line_up, first, stop)
+    if not file.exists():
+        return None
+    match = Match.load(file)
+    deals = (match.num_deals, int(match.deal[0]) if match.num_deals else None)
+    if match.line_up != line_up or deals != (stop - first, first):
+        raise ValueError(
+            f"{file}: expected {' / '.join(line_up)} on deals {first} to {stop - 1}; got "
+            f"{' / '.join(match.line_up)}. Delete it and run the same command to play them"
+        )
+    return match
+
+
+def _file(path: Path, line_up: LineUp, first: int, stop: int) -> Path:
+    name = hashlib.sha256(repr(line_up).encode()).hexdigest()[:12]
+    return path / GAMES / f"{name}-{first}-{stop}.npz"
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Shows a game of a run again, step by step."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.deals import PUBLIC_SEED, draw_deals
-from agents.folder import GAMES, RESULTS, read_json
+from agents.folder import GAMES, RESULTS, read_block, read_json
 from agents.games import Match
 from agents.line_ups import LineUp
 from agents.match import play_block
 from agents.recording import Recording
+from agents.tournament import part
 from threeup_env.batch import Batch
 from threeup_env.render import action_text, table_text
 
@@ -54,7 +56,7 @@ def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     """The block that holds a game, its row there, its rotation, and the game itself."""
     results = read_json(folder / RESULTS)
     line_up, deal, rotation = _find(results, game)
-    stored = _block_of(folder, line_up, deal)
+    stored = _block_of(folder, results, line_up, deal)
     row = (deal - int(stored.deal[0])) * len(line_up) + rotation
     settings = results["settings"]
     stream = PUBLIC_SEED if settings["deal_set"] == "public" else settings["seed"]
@@ -83,14 +85,20 @@ def _find(results: dict[str, Any], game: int) -> tuple[LineUp, int, int]:
     return tuple(results["line_ups"][index]), *divmod(rest, num_players)
 
 
-def _block_of(folder: Path, line_up: LineUp, deal: int) -> Match:
-    """The block of games that holds a deal."""
-    for path in sorted((folder / GAMES).glob("*.npz")):
-        first, stop = map(int, path.stem.split("-")[1:])
-        if first <= deal < stop:
-            match = Match.load(path)
-            if match.line_up == line_up:
-                return match
+def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int) -> Match:
+    """The block from which the results took a deal.
+
+    The folder may hold others of the same deal, of a run of fewer or more deals.
+    """
+    looks = (results["stopping"] or {"looks": []})["looks"]
+    played = results["deals_played"]
+    stops = [look for look in looks if look < played] + [played]
+    for start, stop in pairwise([0, *stops]):
+        for block in part(line_up, start, stop):
+            if block.first <= deal < block.stop:
+                found = read_block(folder, line_up, block.first, block.stop)
+                if found is not None:
+                    return found
     raise ValueError(f"{folder / GAMES}: expected the games of deal {deal}; there are none")
 
 

@@ -102,19 +102,19 @@ def play_tournament(
     outcome = Outcome(settings.agents, [])
     with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
         for stop in [look for look in looks if look < settings.deals] + [settings.deals]:
-            run.play(
-                [
-                    Block(table, start + first, start + last)
-                    for table in tables
-                    for first, last in blocks(table, stop - start)
-                ],
-                bar.advance,
-            )
+            run.play([block for table in tables for block in part(table, start, stop)], bar.advance)
             start = stop
             outcome = run.outcome(tables)
             if len(outcome.agents) < 2 or is_enough(outcome):
                 break
     return outcome
+
+
+def part(line_up: LineUp, start: int, stop: int) -> list[Block]:
+    """The blocks of the deals that a run plays between two of its looks."""
+    return [
+        Block(line_up, start + first, start + last) for first, last in blocks(line_up, stop - start)
+    ]
 
 
 class _Run:

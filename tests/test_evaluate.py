@@ -205,6 +205,57 @@ def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"step {row['length']}: " in shown
 
 
+def shown_end(run: Path, game: int, capsys: pytest.CaptureFixture[str]) -> str:
+    """The last words of a replay."""
+    capsys.readouterr()
+    assert evaluate.main(["--replay", str(run), str(game)]) == 0
+    return capsys.readouterr().out.strip().splitlines()[-1]
+
+
+def told_end(row: Any) -> str:
+    """What a row of `games.csv` says in the same words."""
+    winner = row["agent_0"] if row["win_share_0"] == 1 else row["agent_1"]
+    return f"ended after {row['length']} actions: {winner} has won"
+
+
+def test_replay_shows_the_games_of_the_results_where_blocks_overlap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for deals in (20, 30, 12):
+        evaluate.run(evaluate.Config(DUEL, deals=deals, seed=6, out=tmp_path))
+        table = pd.read_csv(tmp_path / "games.csv")
+        for game in (0, 7, 11, 23):
+            assert shown_end(tmp_path, game, capsys) == told_end(table.iloc[game])
+    assert len(list(tmp_path.glob("games/*"))) == 3
+
+
+def test_replay_shows_the_games_of_a_run_that_looked_before_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("greedy", "careful")  # not to be told apart by so few deals
+    evaluate.run(evaluate.Config(names, deals=20, seed=6, out=tmp_path))
+    results = evaluate.run(
+        evaluate.Config(names, deals=20, seed=6, stop_when_separable=True, out=tmp_path)
+    )
+    assert results["deals_played"] == 20
+    assert len(list(tmp_path.glob("games/*"))) == 5
+    table = pd.read_csv(tmp_path / "games.csv")
+    for game in (3, 39):
+        assert shown_end(tmp_path, game, capsys) == told_end(table.iloc[game])
+
+
+def test_more_deals_keep_the_blocks_that_were_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match, "BLOCK_GAMES", 16)
+    evaluate.run(evaluate.Config(DUEL, deals=20, out=tmp_path))
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("games/*")}
+    evaluate.run(evaluate.Config(DUEL, deals=40, out=tmp_path))
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    firsts = sorted(int(path.stem.split("-")[1]) for path in tmp_path.glob("games/*"))
+    assert firsts == [0, 8, 16, 16, 24, 32]
+
+
 @pytest.mark.parametrize(
     ("game", "message"), [("40", "game: expected a number in 0..39; got 40"), ("-1", "got -1")]
 )
