@@ -3,13 +3,13 @@
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from threeup_env.vector_env import ThreeUpVectorEnv
+from threeup_env.vector_env import ThreeUpVectorEnv, check_options
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -54,8 +54,12 @@ class ThreeUpVecEnv(VecEnv):
 
         `seed(n)` before it sets the seed of all games, `set_options({"deck": ranks})`
         the deck of each.
+
+        Raises:
+            ValueError: another option, or a deck that isn't one.
         """
-        decks = [options["deck"] for options in self._options if "deck" in options]
+        given = (check_options(options, "deck") for options in self._options)
+        decks = [deck for deck in given if deck is not None]
         observations, _ = self.env.reset(
             seed=self._seeds[0], options={"decks": decks} if decks else None
         )
@@ -136,8 +140,10 @@ class ThreeUpVecEnv(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[npt.NDArray[np.uint8] | None]:
-        """There are no pictures."""
-        return [None] * self.num_envs
+        """Each table in pixels, uint8 `[height, width, 3]`; None without `rgb_array`."""
+        if self.env.render_mode != "rgb_array":
+            return [None] * self.num_envs
+        return cast("Sequence[npt.NDArray[np.uint8]]", self.env.render())
 
     def _action_mask(self, row: int) -> npt.NDArray[np.bool_]:
         mask: npt.NDArray[np.bool_] = self.env.action_masks()[row]

@@ -97,6 +97,28 @@ def test_seeds_and_decks_reach_the_games() -> None:
     np.testing.assert_array_equal(env.reset(), direct.reset()[0])
 
 
+def test_an_unknown_option_is_refused() -> None:
+    env = vec_env(2)
+    env.set_options({"decks": sorted_deck("standard")})
+    with pytest.raises(ValueError, match="options: expected 'deck' alone; got 'decks'"):
+        env.reset()
+
+
+def test_pictures_are_those_of_the_games() -> None:
+    pytest.importorskip("resvg_py")
+    env = vec_env(2, render_mode="rgb_array")
+    env.seed(5)
+    env.reset()
+    pictures: Any = env.env.render()
+    np.testing.assert_array_equal(env.get_images(), pictures)
+    assert not np.array_equal(*pictures)
+    tiled = env.render()
+    assert tiled is not None
+    assert tiled.shape[2] == 3
+    assert tiled.size == 2 * pictures[0].size
+    assert vec_env(2).get_images() == [None, None]
+
+
 def test_an_empty_mask_is_refused() -> None:
     class Broken(ThreeUpVectorEnv):
         def action_masks(self) -> Any:
