@@ -37,7 +37,8 @@ class Careful:
     It lays its highest cards, equal ones by preference, and draws when it may. While the
     draw pile lasts it plays its lowest cards, but high numbers and Clears one at a time.
     After that it plays whatever is cheapest: low, and hard to answer for the next seat as
-    far as the cards that it has seen tell.
+    far as the cards that it has seen tell. Where the mask leaves its choice out, it takes the
+    lowest action that is in.
 
     Args:
         seed: not used; the same observation always gets the same action.
@@ -52,6 +53,9 @@ class Careful:
         """Choose one legal action per row, as `Agent.act`."""
         actions = np.empty(len(observations), np.int64)
         choose_careful(observations, actions)
+        # Its rules know all legal actions; a mask may leave some of them out.
+        left_out = np.flatnonzero(~action_masks[np.arange(len(actions)), actions])
+        actions[left_out] = action_masks[left_out].argmax(axis=1)
         return actions
 
 

@@ -73,6 +73,21 @@ def test_its_rules(batch: Batch, expected: str) -> None:
     assert choice(batch) == expected
 
 
+def test_a_choice_that_the_mask_leaves_out_gives_way_to_the_lowest_action_in_it() -> None:
+    batch = Batch(50, 3, seed=4)
+    batch.reset()
+    for step in range(40):
+        free = CAREFUL.act(batch.observations, batch.action_masks)
+        masks = batch.action_masks.copy()
+        masks[np.arange(0, 50, 2), free[::2]] = False
+        masks[~masks.any(axis=1)] = batch.action_masks[~masks.any(axis=1)]
+        actions = CAREFUL.act(batch.observations, masks)
+        kept = masks[np.arange(50), free]
+        assert (step == 0) <= (~kept).any()
+        np.testing.assert_array_equal(actions, np.where(kept, free, masks.argmax(axis=1)))
+        batch.step(actions)
+
+
 def test_blocking_chance_counts_unseen_cards() -> None:
     """Seat 1 holds two of 2 5 8 9, unseen: on an 8 it fails with 2 5 alone, one pair of six."""
     batch = position("3 7", other_hand="2 5", face_down="8 9")
