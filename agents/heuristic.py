@@ -6,7 +6,7 @@ import numpy.typing as npt
 from threeup_env.actions import DRAW, FIRST_PLAY, FLIP, MAX_PLAYED, NUM_ACTIONS, PICK_UP, PLAY_ONE
 from threeup_env.cards import NUM_RANKS
 from threeup_env.compiled import compiled
-from threeup_env.rng import random_below, streams
+from threeup_env.rng import AGENTS, random_below, streams
 
 
 class Random:
@@ -18,7 +18,7 @@ class Random:
 
     def __init__(self, seed: int = 0) -> None:
         self.name = "random"
-        self._stream = streams(seed, 1)
+        self._stream = streams(seed, 1, AGENTS)
 
     def act(
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from threeup_env.actions import ACTION_NAMES, NUM_ACTIONS
 from threeup_env.compiled import compiled
 from threeup_env.determinize import write_seen
 from threeup_env.observation import decode, num_players_of
-from threeup_env.rng import streams
+from threeup_env.rng import AGENTS, streams
 from threeup_env.rules import write_legal_actions
 from threeup_env.state import STATE_DTYPE
 
@@ -57,7 +57,7 @@ class _Searcher:
         self.count = count
         self.num_threads = num_threads or num_cores()
         self._kernel = kernel
-        self._seed = streams(seed, 1)[0]
+        self._seed = streams(seed, 1, AGENTS)[0]
 
     def act(
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
@@ -93,7 +93,8 @@ class _Searcher:
             action_mask: the actions to choose from, bool `[A]`; None means the legal ones.
 
         Raises:
-            ValueError: an observation of a seat that isn't to act.
+            ValueError: an observation of a seat that isn't to act, or a mask with an illegal
+                action or none.
 
         Example:
             >>> from threeup_env import Batch
@@ -104,7 +105,11 @@ class _Searcher:
             np.int64(100)
         """
         vector = np.ascontiguousarray(observation, np.int8)
-        mask = legal_mask(vector) if action_mask is None else np.asarray(action_mask, np.bool_)
+        legal_here = legal_mask(vector)
+        mask = legal_here if action_mask is None else np.asarray(action_mask, np.bool_)
+        if mask.shape != legal_here.shape or not mask.any() or (mask & ~legal_here).any():
+            names = ", ".join(repr(ACTION_NAMES[a]) for a in np.flatnonzero(legal_here))
+            raise ValueError(f"action_mask: expected one or more of {names}")
         actions, visits, totals = self._decide(vector[None], mask[None])
         legal = np.flatnonzero(mask)
         counts = visits[0, legal]

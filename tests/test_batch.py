@@ -265,6 +265,10 @@ def test_calls_out_of_order_and_misshapen_actions_are_refused() -> None:
         batch.step([0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match=r"rows: expected ascending game numbers in 0\.\.2"):
         batch.step([0, 0], rows=np.array([1, 1]))
+    with pytest.raises(ValueError, match=r"rows: expected ascending game numbers in 0\.\.2"):
+        batch.step([0, 0], rows=np.array([5, 1], np.uint64))
+    with pytest.raises(ValueError, match="seed: expected an integer of at least 0; got -1"):
+        Batch(1, seed=-1)
     with pytest.raises(ValueError, match=r"seats: expected 3 seats in 0\.\.1"):
         batch.observe([0, 1, 2])
     with pytest.raises(ValueError, match="decks: expected 3 rows; got 1"):

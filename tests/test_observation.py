@@ -314,3 +314,11 @@ def test_describe_an_extra_discard() -> None:
     for name in ("lay 1", "lay 1", "play C+2"):
         batch.step([action_id(name)])
     assert describe(batch.observations[0]).splitlines()[1:3] == ["owed: 2", "may draw"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_only_int8_is_decoded(dtype: type) -> None:
+    batch = Batch(1)
+    batch.reset()
+    with pytest.raises(TypeError, match="observation: expected int8; got"):
+        describe(batch.observations[0].astype(dtype))

@@ -205,3 +205,15 @@ def test_explain_refuses_a_seat_that_is_not_to_act(agent: Searcher) -> None:
 def test_the_number_of_worlds_is_at_least_one(agent: Searcher) -> None:
     with pytest.raises(ValueError, match="expected at least 1; got 0"):
         type(agent)(0)
+
+
+@pytest.mark.parametrize("names", [(), ("pick up",), ("lay 1", "flip")])
+def test_explain_refuses_a_mask_that_is_not_of_legal_actions(
+    agent: Searcher, names: tuple[str, ...]
+) -> None:
+    batch = Batch(1)
+    batch.reset()
+    mask = np.zeros(len(ACTION_NAMES), np.bool_)
+    mask[[action_id(name) for name in names]] = True
+    with pytest.raises(ValueError, match="action_mask: expected one or more of 'lay "):
+        agent.explain(batch.observations[0], mask)

@@ -215,13 +215,13 @@ class Batch:
         )
 
     def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        rows = np.asarray(rows)
-        ascending = rows.ndim == 1 and rows.dtype.kind in "iu" and (np.diff(rows) > 0).all()
+        given, rows = np.asarray(rows), np.asarray(rows, np.int64)
+        ascending = given.ndim == 1 and given.dtype.kind in "iu" and (np.diff(rows) > 0).all()
         if not ascending or (len(rows) and (rows[0] < 0 or rows[-1] >= self.num_games)):
             raise ValueError(
-                f"rows: expected ascending game numbers in 0..{self.num_games - 1}; got {rows!r}"
+                f"rows: expected ascending game numbers in 0..{self.num_games - 1}; got {given!r}"
             )
-        return rows.astype(np.int64, copy=False)
+        return rows
 
     def observe(self, seats: npt.ArrayLike) -> npt.NDArray[np.int8]:
         """What any seat of each game may know, whoever is to act.

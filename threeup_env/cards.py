@@ -12,7 +12,6 @@ MAX_SEATS: Final = 6
 RANK_NAMES: Final = (*(str(number) for number in range(1, 11)), "C", "C+1", "C+2")
 """Name of each rank, lowest first (R2, R3); a rank id is an index into it."""
 NUM_RANKS: Final = len(RANK_NAMES)
-NUM_NUMBERS: Final = 10
 CLEAR: Final = 10
 CLEAR_1: Final = 11
 CLEAR_2: Final = 12

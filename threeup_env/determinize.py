@@ -38,8 +38,9 @@ from threeup_env.observation import (
     UNSEEN,
     VARIANT,
     num_players_of,
+    observation_bounds,
 )
-from threeup_env.rng import next_uint64, shuffle, streams
+from threeup_env.rng import WORLDS, next_uint64, shuffle, streams
 from threeup_env.state import CUT_OFF, EMPTY, STATE_DTYPE, Record
 
 FAR_LIMIT: Final = 1000
@@ -82,9 +83,15 @@ def determinize(
     vectors = np.ascontiguousarray(observations, np.int8)
     if vectors.ndim != 2:
         raise ValueError(f"observations: expected int8 [B, F]; got shape {vectors.shape}")
-    num_players_of(vectors)
+    num_players = num_players_of(vectors)
+    sound = ((vectors >= 0) & (vectors <= observation_bounds(num_players))).all(axis=1)
+    if not sound.all():
+        raise ValueError(
+            f"observations: expected counts within observation_bounds({num_players}); "
+            f"got others in row {sound.argmin()}"
+        )
     worlds = np.zeros((len(vectors), num_worlds), STATE_DTYPE)
-    failed = write_worlds(vectors, streams(seed, len(vectors)), worlds)
+    failed = write_worlds(vectors, streams(seed, len(vectors), WORLDS), worlds)
     if failed >= 0:
         raise ValueError(
             f"observations: expected in row {failed} as many unseen cards as hidden places; "

@@ -5,7 +5,9 @@ block a seat, the observer's first and then clockwise. A game of n seats uses a 
 of the six-seat vector.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -77,7 +79,7 @@ def observation_size(num_players: int) -> int:
 
 
 @lru_cache
-def observation_fields(num_players: int) -> dict[str, slice]:
+def observation_fields(num_players: int) -> Mapping[str, slice]:
     """Name each part of the flat vector.
 
     Returns:
@@ -96,7 +98,7 @@ def observation_fields(num_players: int) -> dict[str, slice]:
         for name in dtype.names or ():
             field, offset = dtype.fields[name][:2]  # type: ignore[index]
             parts[name + block] = slice(start + offset, start + offset + field.itemsize)
-    return parts
+    return MappingProxyType(parts)
 
 
 def observation_bounds(num_players: int) -> npt.NDArray[np.int8]:
@@ -202,12 +204,15 @@ def decode(observations: npt.NDArray[np.int8]) -> npt.NDArray[np.void]:
         `observation_dtype(n)` records `[...]`, with n the table size that F belongs to.
 
     Raises:
+        TypeError: another dtype, whose bytes would decode to nonsense.
         ValueError: F belongs to no table size.
 
     Example:
         >>> decode(np.zeros((4, observation_size(3)), np.int8))["seats"]["hand"].shape
         (4, 3, 13)
     """
+    if observations.dtype != np.int8:
+        raise TypeError(f"observation: expected int8; got {observations.dtype}")
     dtype = observation_dtype(num_players_of(observations))
     return observations.view(dtype)[..., 0]
 
@@ -273,7 +278,9 @@ def describe(observation: npt.NDArray[np.int8]) -> str:
             if view["exposed"].any():
                 hand += f" (the others know {card_names(view['exposed'])})"
         else:
-            hand = f"hand {seat['hand_size']} cards" + (f" with {known}" if known else "")
+            hand = f"hand {seat['hand_size']} card{'' if seat['hand_size'] == 1 else 's'}" + (
+                f" with {known}" if known else ""
+            )
         face_up = card_names(seat["face_up"])
         if view["laying"] and i:
             face_up = "hidden"

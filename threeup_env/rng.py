@@ -68,12 +68,26 @@ def shuffle(stream: npt.NDArray[np.uint64], cards: npt.NDArray[np.int8], size: i
         cards[other] = card
 
 
-def streams(seed: int, count: int) -> npt.NDArray[np.uint64]:
+DEALS: Final = ()
+WORLDS: Final = (1,)
+AGENTS: Final = (2,)
+"""What streams are for. People give the same seed to a game and to its players, and a
+player's stream must tell nothing of the deal, so each purpose has streams of its own."""
+
+
+def streams(seed: int, count: int, purpose: tuple[int, ...] = DEALS) -> npt.NDArray[np.uint64]:
     """Start `count` independent streams from one seed; uint64 `[count]`.
 
-    Stream i depends on the seed and on i alone, not on `count`.
+    Stream i depends on the seed, the purpose and i alone, not on `count`.
 
-    >>> bool((streams(7, 100)[:3] == streams(7, 3)).all())
-    True
+    Raises:
+        ValueError: a negative seed.
+
+    Example:
+        >>> bool((streams(7, 100)[:3] == streams(7, 3)).all())
+        True
     """
-    return np.random.SeedSequence(seed).generate_state(count, np.uint64).astype(np.uint64)
+    if seed < 0:
+        raise ValueError(f"seed: expected an integer of at least 0; got {seed!r}")
+    sequence = np.random.SeedSequence(seed, spawn_key=purpose)
+    return sequence.generate_state(count, np.uint64).astype(np.uint64)
