@@ -12,6 +12,7 @@ from gymnasium.utils.env_checker import check_env
 from threeup_env import Batch, IllegalActionError, ThreeUpEnv, ThreeUpVectorEnv, decode
 from threeup_env.actions import PICK_UP
 from threeup_env.cards import sorted_deck
+from threeup_env.learner import Opponent
 
 Step = tuple[bytes, bytes, float, bool, bool]
 
@@ -144,6 +145,12 @@ def test_calls_out_of_order_are_told_so() -> None:
 def test_bad_arguments_are_refused(options: dict[str, Any], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         ThreeUpEnv(**options)
+
+
+@pytest.mark.parametrize("opponents", ["greedy", ["greedy"], [None], len, Opponent])
+def test_opponents_that_are_no_agents_are_refused(opponents: Any) -> None:
+    with pytest.raises(TypeError, match=r"opponents: expected .* act, e\.g\. agents\.make\('gr"):
+        ThreeUpEnv(opponents=opponents)
 
 
 def test_a_given_deck_is_dealt() -> None:

@@ -232,12 +232,15 @@ def _seat_opponents(
     positions = np.full(num_players, -1)
     if opponents is None:
         return [], positions
-    if not isinstance(opponents, Sequence):
+    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
+        _check_opponent(opponents)
         opponents = [opponents] * (num_players - 1)
     if len(opponents) != num_players - 1:
         raise ValueError(
             f"opponents: expected {num_players - 1}, one for each other seat; got {len(opponents)}"
         )
+    for opponent in opponents:
+        _check_opponent(opponent)
     different: list[Opponent] = []
     for position, opponent in enumerate(opponents, start=1):
         same = [i for i, known in enumerate(different) if known is opponent]
@@ -245,6 +248,14 @@ def _seat_opponents(
             different.append(opponent)
         positions[position] = same[0] if same else len(different) - 1
     return different, positions
+
+
+def _check_opponent(opponent: object) -> None:
+    if isinstance(opponent, type) or not callable(getattr(opponent, "act", None)):
+        raise TypeError(
+            "opponents: expected objects with a method act, e.g. agents.make('greedy'); "
+            f"got {opponent!r}"
+        )
 
 
 def _as_ids(name: str, actions: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
