@@ -13,6 +13,7 @@ import pytest
 from gymnasium.wrappers import RecordVideo
 from pettingzoo.test import render_test
 
+from tests.test_aec import every_table, raw_and_wrapped
 from tests.test_observation import random_play, twins
 from threeup_env import Batch, ThreeUpEnv, ThreeUpVectorEnv, action_id, env, raw_env, show
 from threeup_env.picture import draw
@@ -174,15 +175,34 @@ def test_a_row_of_a_batch_is_drawn(tmp_path: Path) -> None:
     assert drawn._repr_html_().startswith('<img src="data:image/svg+xml;base64,')
 
 
-@pytest.mark.parametrize(("make", "num_players"), [(raw_env, 2), (env, 6)])
-def test_pettingzoos_render_test_passes_in_every_mode(make: Any, num_players: int) -> None:
+def check_render(make: Any, num_players: int, variant: str) -> None:
     render_test(
-        lambda render_mode: make(num_players, render_mode=render_mode),
+        lambda render_mode: make(num_players, variant, render_mode=render_mode),
         {
             "ansi": lambda text: max(map(len, text.splitlines())) <= 80,
             "rgb_array": lambda frame: frame.shape == FRAME,
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("make", "num_players", "variant"),
+    [(raw_env, 2, "standard"), (env, 6, "standard"), (env, 2, "mini"), (raw_env, 6, "listed")],
+)
+def test_pettingzoos_render_test_passes_in_every_mode(
+    make: Any, num_players: int, variant: str
+) -> None:
+    check_render(make, num_players, variant)
+
+
+@every_table
+@raw_and_wrapped
+def test_pettingzoos_render_test_passes_in_text_at_every_table(
+    make: Any, num_players: int, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # PettingZoo tries every mode that is declared, and makes one game with a window it never opens.
+    monkeypatch.setitem(raw_env.metadata, "render_modes", ["ansi"])
+    check_render(lambda *table, render_mode: make(*table, render_mode="ansi"), num_players, variant)
 
 
 @pytest.mark.parametrize("num_players", [2, 4])
