@@ -50,7 +50,8 @@ class Config(Settings):
     report.html. The same command goes on with a run that was stopped. One for more agents or
     more deals keeps the blocks that it shares: all but the last of each line-up, if not full."""
     workers: int = 1
-    """Processes; the results are the same for any number."""
+    """Processes; of several, each searches on one thread. The results are the same for any
+    number."""
     backend: Backend = "loky"
     """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
     stop_when_separable: bool = False

@@ -21,13 +21,15 @@ SPECS: Final = {
 _BEST: Final = ":best"
 
 
-def make(spec: str, seed: int = 0) -> Agent:
+def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
     """Make an agent from its name.
 
     Args:
         spec: a name of `SPECS` ("search:200" for "search:N"), or the path of a policy
             file or of a run folder that holds `policy.safetensors`.
         seed: starts the agent's own random stream.
+        num_threads: of an agent that searches; None means one for each core. Its choices
+            are the same for any number.
 
     Raises:
         ValueError: no such agent, a number that isn't a positive integer, or no such file.
@@ -38,7 +40,7 @@ def make(spec: str, seed: int = 0) -> Agent:
     """
     name, colon, number = spec.partition(":")
     if name in ("flat", "search"):
-        return _make_search(name, _count(spec, number), seed)
+        return _make_search(name, _count(spec, number), seed, num_threads)
     if not colon and name in ("random", "greedy"):
         from agents import heuristic
 
@@ -50,12 +52,12 @@ def make(spec: str, seed: int = 0) -> Agent:
     return _load_policy(spec, seed)
 
 
-def _make_search(name: str, count: int, seed: int) -> Agent:
+def _make_search(name: str, count: int, seed: int, num_threads: int | None) -> Agent:
     from agents import search
 
     if name == "flat":
-        return search.Flat(count, seed)
-    return search.Search(count, seed)
+        return search.Flat(count, seed, num_threads)
+    return search.Search(count, seed, num_threads)
 
 
 def _count(spec: str, number: str) -> int:

@@ -105,6 +105,7 @@ def play_block(
     limit: float = SECONDS_PER_DECISION,
     advance: Callable[[int], None] = lambda count: None,
     watch: Watch | None = None,
+    num_threads: int | None = None,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -118,12 +119,13 @@ def play_block(
         limit: seconds that an agent may take per decision, see `Referee`.
         advance: called with the number of games that have just ended.
         watch: called before every step.
+        num_threads: see `agents.make`.
 
     Raises:
         AgentError: an agent raised, took too long or gave no legal action.
     """
     num_players = len(line_up)
-    made, places = _make_agents(line_up, seed, first_deal)
+    made, places = _make_agents(line_up, seed, first_deal, num_threads)
     names = tuple(map(_label, line_up))
     rotation = np.tile(np.arange(num_players), len(decks))
     deal = np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players)
@@ -221,7 +223,7 @@ def _label(entrant: Entrant) -> str:
 
 
 def _make_agents(
-    line_up: Sequence[Entrant], seed: int, first_deal: int
+    line_up: Sequence[Entrant], seed: int, first_deal: int, num_threads: int | None
 ) -> tuple[list[Agent], npt.NDArray[np.int64]]:
     """Make each different entrant once; index of its agent by line-up place, `[S]`."""
     different: list[Entrant] = []
@@ -232,7 +234,7 @@ def _make_agents(
     for entrant in different:
         own_seed = agent_seed(_label(entrant), seed, first_deal)
         if isinstance(entrant, str):
-            made.append(agents.make(entrant, own_seed))
+            made.append(agents.make(entrant, own_seed, num_threads))
         else:
             made.append(entrant(own_seed) if callable(entrant) else entrant)
     return made, np.array([different.index(entrant) for entrant in line_up])

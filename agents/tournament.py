@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
@@ -173,8 +174,11 @@ class _Run:
             yield _play(self._settings, block, self._decks[block.first : block.stop], advance)
 
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
+        # Workers share the cores already: each with a thread a core would only add switching.
+        num_threads = 1 if self._workers > 1 else None
+        play = partial(_play, self._settings, num_threads=num_threads)
         tasks = (
-            joblib.delayed(_play)(self._settings, block, self._decks[block.first : block.stop])
+            joblib.delayed(play)(block, self._decks[block.first : block.stop])
             for block in self._wanted(blocks)
         )
         with joblib.parallel_config(backend=self._backend, n_jobs=self._workers):
@@ -206,6 +210,7 @@ def _play(
     block: Block,
     decks: npt.NDArray[np.int8],
     advance: Callable[[int], None] = lambda count: None,
+    num_threads: int | None = None,
 ) -> Result:
     """Play a block; an agent's fault is a result too."""
     try:
@@ -218,6 +223,7 @@ def _play(
             settings.seed,
             settings.seconds_per_decision,
             advance,
+            num_threads=num_threads,
         )
     except AgentError as error:
         return block, error

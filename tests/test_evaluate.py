@@ -4,9 +4,11 @@ import shlex
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -15,6 +17,7 @@ import pytest
 import agents
 import evaluate
 from agents import match, ppo, tournament
+from agents.folder import Folder
 from threeup_env.actions import DRAW, NUM_ACTIONS
 from threeup_env.observation import observation_size
 
@@ -116,6 +119,25 @@ def test_a_local_ray_gives_the_same_results() -> None:
 def test_two_workers_give_the_same_results_as_one() -> None:
     one = untimed(evaluate.Config(DUEL, deals=20, num_players=3))
     assert untimed(evaluate.Config(DUEL, deals=20, num_players=3, workers=2)) == one
+
+
+@pytest.mark.parametrize(("workers", "num_threads"), [(1, None), (2, 1)])
+def test_of_several_workers_each_searches_on_one_thread(
+    workers: int, num_threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    make = agents.make
+
+    def noting(spec: str, seed: int = 0, num_threads: int | None = None) -> agents.Agent:
+        asked.append(num_threads)
+        return make(spec, seed, num_threads)
+
+    monkeypatch.setattr(agents, "make", noting)
+    settings = tournament.Settings(DUEL, deals=2)
+    with joblib.parallel_config(backend="sequential"):  # so that the notes stay here
+        monkeypatch.setattr(joblib, "parallel_config", lambda **options: nullcontext())
+        tournament.play_tournament(settings, Folder(None, {}), workers)
+    assert asked == [num_threads] * 2
 
 
 @pytest.mark.parametrize(
@@ -308,8 +330,8 @@ def test_an_agent_that_breaks_the_rules_leaves_the_run(
 ) -> None:
     make = agents.make
 
-    def with_a_cheat(spec: str, seed: int = 0) -> agents.Agent:
-        return Cheat() if spec == "cheat" else make(spec, seed)
+    def with_a_cheat(spec: str, *options: Any) -> agents.Agent:
+        return Cheat() if spec == "cheat" else make(spec, *options)
 
     monkeypatch.setattr(agents, "make", with_a_cheat)
     everybody = ["--agents", "cheat", "random", "greedy"]
