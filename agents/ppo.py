@@ -187,8 +187,8 @@ def shipped(num_players: int) -> Policy:
     if not path.is_file():
         there = sorted(p.stem.partition("-")[2] for p in SHIPPED.glob("ppo-*.safetensors"))
         raise ValueError(
-            f"agent 'ppo': expected a table of {' or '.join(there) or 'no'} players, for which "
-            f"a policy is shipped; got {num_players}. Train one: "
+            f"shipped policies: expected one for {num_players} players; "
+            f"got {' and '.join(there) or 'none'}. Train one: "
             f"python train.py --num-players {num_players}"
         )
     return read(path)
