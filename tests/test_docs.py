@@ -1,5 +1,6 @@
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -84,10 +85,12 @@ def test_every_option_named_in_the_readme_is_known_to_its_script() -> None:
 @pytest.mark.slow
 def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     for line in commands():
-        words = line.replace("results/", f"{tmp_path}/").replace("runs/", f"{tmp_path}/").split()
+        words = re.sub(r"\b(results|runs)/", rf"{tmp_path}/\1/", line).split()
         done = subprocess.run(
             [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True
         )
         assert done.returncode == 0, f"{line}\n{done.stderr}"
-    assert (tmp_path / "first" / "results.json").exists()
-    assert (tmp_path / "quick" / "policy.safetensors").exists()
+    pairings = json.loads((tmp_path / "results/quick/results.json").read_text())["pairings"]
+    trained = {pair["against"]: pair for pair in pairings if pair["agent"].endswith("runs/quick")}
+    assert trained["random"]["low"] > 0.5
+    assert (tmp_path / "results/game-0.html").stat().st_size > 10_000
