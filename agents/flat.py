@@ -5,11 +5,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from agents.careful import careful_action
 from agents.worlds import (
     choose,
     decision_stream,
     roll_out,
-    rollout_action,
     write_masked,
 )
 from threeup_env.actions import NUM_ACTIONS
@@ -21,7 +21,7 @@ from threeup_env.rules import apply_action, win_share
 from threeup_env.state import STATE_DTYPE
 
 CAUTION: Final = 0.0
-"""As `agents.worlds.choose`: the best mean."""
+"""The best mean is chosen; what `careful` does wins ties (see `choose`)."""
 
 
 @compiled
@@ -75,4 +75,4 @@ def flat_rows(
                 roll_out(game)
                 visits[row, legal[k]] += 1
                 totals[row, legal[k]] += win_share(game, vector[SEAT])
-        actions[row] = choose(visits[row], totals[row], rollout_action(games[0]), CAUTION)
+        actions[row] = choose(visits[row], totals[row], careful_action(games[0]), CAUTION)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from agents.careful import careful_action
 from agents.worlds import (
     choose,
     decision_stream,
@@ -30,8 +31,8 @@ EXPLORATION: Final = 0.5
 """UCB1's constant, in win shares."""
 ROOT_EXPLORATION: Final = 1.0
 """The same at the root: there all actions must be compared, not one be played often."""
-CAUTION: Final = 1.0
-"""Standard errors by which an action must beat the rollouts' habit, as `choose`."""
+CAUTION: Final = 1.5
+"""Standard errors by which an action must beat what `careful` does, as `choose`."""
 NONE: Final = -1
 """No node, no edge."""
 
@@ -112,7 +113,7 @@ def search_rows(
                 deal_unseen(games[1], cards, size, stream)
             iterate(games[1], observer, root, count, nodes, edges, sizes, path)
         write_root(nodes, edges, visits[row], totals[row])
-        actions[row] = choose(visits[row], totals[row], rollout_action(games[0]), CAUTION)
+        actions[row] = choose(visits[row], totals[row], careful_action(games[0]), CAUTION)
 
 
 @compiled
