@@ -15,21 +15,31 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
-import torch
 import tyro
 from rich.console import Console
 from safetensors import SafetensorError
-from stable_baselines3.common import logger as sb3_logger
 
 import agents
-from agents import checkpoint
-from agents.selfplay import Games, SelfPlayPPO
-from agents.watch import Watch
+from agents.referee import AgentError
 from threeup_env import Batch
 from threeup_env.cards import check_variant
 
 INTERRUPTED: Final = 130
 USAGE_ERROR: Final = 2
+
+try:
+    import torch
+    from stable_baselines3.common import logger as sb3_logger
+
+    from agents import checkpoint
+    from agents.selfplay import Games, SelfPlayPPO
+    from agents.watch import Watch
+except ModuleNotFoundError as error:
+    package = (error.name or "").partition(".")[0]
+    if __name__ != "__main__" or package not in ("torch", "stable_baselines3", "sb3_contrib"):
+        raise
+    print(f"train.py: training needs {package}: pip install 'threeup[train]'", file=sys.stderr)
+    sys.exit(USAGE_ERROR)
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         run(parse(given), given)
-    except (ValueError, OSError, SafetensorError) as error:  # the last: a full disk
+    # A SafetensorError is a full disk, an AgentError an agent of the ladder that broke a rule.
+    except (ValueError, OSError, SafetensorError, AgentError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
@@ -183,10 +194,47 @@ def check(config: Config) -> None:
     for name in (*at_least_1, "pool_size", "ladder_every", "ladder_deals", "checkpoint_every"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name}: expected at least 1; got {getattr(config, name)}")
+    for name in ("seed", "snapshot_every", "num_threads"):
+        if getattr(config, name) < 0:
+            raise ValueError(f"{name}: expected at least 0; got {getattr(config, name)}")
+    for name in ("learning_rate", "temperature"):
+        if not getattr(config, name) > 0:
+            raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
+    if any(size < 1 for size in config.hidden):
+        raise ValueError(f"hidden: expected sizes of at least 1; got {config.hidden}")
     if not 0 <= config.opponent_share <= 1:
         raise ValueError(f"opponent_share: expected 0 to 1; got {config.opponent_share}")
-    for spec in (*config.opponents, *config.ladder):
-        agents.make(spec)
+    check_agents(config)
+    if not config.one_seat:
+        check_pool(config)
+
+
+def check_agents(config: Config) -> None:
+    """Refuse agents that don't exist, or that play another table."""
+    game = Batch(1, config.num_players, config.variant)
+    game.reset()
+    for spec in dict.fromkeys((*config.opponents, *config.ladder)):
+        agent = agents.make(spec)
+        try:
+            agent.act(game.observations, game.action_masks)
+        except ValueError as error:  # e.g. a policy for another table size
+            raise ValueError(f"agent {spec!r}: {error}") from error
+
+
+def check_pool(config: Config) -> None:
+    """Refuse opponents that would never play, and games with opponents that there aren't."""
+    pool = bool(config.opponents or config.snapshot_every)
+    if config.opponent_share > 0 and not pool:
+        raise ValueError(
+            "opponent_share: expected opponents or snapshot_every beside it; "
+            f"got {config.opponent_share} alone"
+        )
+    if pool and config.opponent_share == 0:
+        name = "opponents" if config.opponents else "snapshot_every"
+        raise ValueError(
+            f"{name}: expected one_seat or an opponent_share above 0 beside it; "
+            f"got {getattr(config, name)!r} alone"
+        )
 
 
 def build(config: Config) -> SelfPlayPPO:

@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 import train
 from agents import checkpoint, ladder, ppo
 from agents.ladder import Rung
+from agents.referee import AgentError
 from agents.selfplay import SelfPlayPPO
 from agents.watch import Watch
 
@@ -144,6 +145,15 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         (["--num-players", "7"], "num_players: expected 2 to 6"),
         (["--num-games", "0"], "num_games: expected at least 1; got 0"),
         (["--opponents", "nobody"], "agent: expected one of"),
+        (["--seed", "-1"], "seed: expected at least 0; got -1"),
+        (["--num-threads", "-1"], "num_threads: expected at least 0; got -1"),
+        (["--snapshot-every", "-1"], "snapshot_every: expected at least 0; got -1"),
+        (["--temperature", "0"], "temperature: expected more than 0; got 0.0"),
+        (["--learning-rate", "nan"], "learning_rate: expected more than 0; got nan"),
+        (["--hidden", "64", "0"], "hidden: expected sizes of at least 1; got (64, 0)"),
+        (["--opponents", "greedy"], "opponents: expected one_seat or an opponent_share above 0"),
+        (["--snapshot-every", "9"], "snapshot_every: expected one_seat or an opponent_share above"),
+        (["--opponent-share", "0.5"], "opponent_share: expected opponents or snapshot_every"),
         (["--resume", "nowhere"], "--resume: expected a run folder"),
         (["--resume", "nowhere", "--seed", "3"], "--resume: expected no other option"),
         (["--resume", "nowhere", "--decisions", "9"], "--resume: expected a run folder"),
@@ -154,6 +164,57 @@ def test_settings_that_cannot_work_are_refused(
 ) -> None:
     assert train.main(options) == train.USAGE_ERROR
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"one_seat": True, "opponents": ("random",)},
+        {"one_seat": True, "snapshot_every": 9},
+        {"opponent_share": 0.5, "snapshot_every": 9},
+        {"opponent_share": 0.5, "opponents": ("random",)},
+        {"num_players": 6, "variant": "listed"},
+    ],
+)
+def test_settings_that_work_are_not_refused(settings: dict[str, Any]) -> None:
+    train.check(train.Config(**settings))
+
+
+@pytest.mark.parametrize("option", ["--ladder", "--opponents"])
+def test_a_policy_for_another_table_is_refused(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.safetensors"
+    learner(3).export((3,)).save(path)
+    assert train.main([option, str(path), "--one-seat"]) == train.USAGE_ERROR
+    assert f"train.py: agent '{path}': " in capsys.readouterr().err
+
+
+def test_an_agent_that_breaks_a_rule_ends_training_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*given: Any) -> None:
+        raise AgentError("greedy", "expected 'draw'; got 'flip'", 0)
+
+    monkeypatch.setattr(train, "run", fail)
+    assert train.main([]) == train.USAGE_ERROR
+    assert capsys.readouterr().err == "train.py: agent 'greedy': expected 'draw'; got 'flip'\n"
+
+
+@pytest.mark.parametrize("missing", ["torch", "stable_baselines3", "sb3_contrib"])
+def test_a_missing_extra_is_named(missing: str) -> None:
+    code = (
+        "import runpy, sys; from importlib import abc\n"
+        "class Missing(abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] == {missing!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "runpy.run_path('train.py', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == train.USAGE_ERROR
+    assert done.stderr == f"train.py: training needs {missing}: pip install 'threeup[train]'\n"
 
 
 def test_presets_give_values_that_options_override() -> None:
