@@ -45,6 +45,7 @@ from pettingzoo.utils import wrappers
 from threeup_env.actions import NUM_ACTIONS, IllegalActionError
 from threeup_env.batch import Batch
 from threeup_env.observation import observation_bounds
+from threeup_env.order import OrderEnforcingWrapper, check_order
 from threeup_env.render import table_text
 from threeup_env.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
 from threeup_env.state import Record
@@ -80,39 +81,7 @@ def env(
     game: Env = raw_env(num_players, variant, max_steps, render_mode)
     game = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
     game = wrappers.AssertOutOfBoundsWrapper(game)
-    return _OrderEnforcingWrapper(game)
-
-
-class _OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper):  # type: ignore[misc]
-    """PettingZoo's, with `raw_env`'s errors, and with its way to show itself in a notebook."""
-
-    def step(self, action: int | None) -> None:
-        _check_order("step", self._has_reset, self._has_reset and bool(self.agents))
-        super().step(action)
-
-    def last(self, observe: bool = True) -> Any:
-        _check_order("last", self._has_reset, self._has_reset and bool(self.agents))
-        return super().last(observe)
-
-    def observe(self, agent: str) -> Observation | None:
-        _check_order("observe", self._has_reset)
-        seen: Observation | None = super().observe(agent)
-        return seen
-
-    def render(self) -> Any:
-        _check_order("render", self._has_reset)
-        return super().render()
-
-    def agent_iter(self, max_iter: int = 2**63) -> Any:
-        _check_order("agent_iter", self._has_reset)
-        return super().agent_iter(max_iter)
-
-    def __str__(self) -> str:
-        return str(self.env)
-
-    def _repr_html_(self) -> str | None:
-        html: str | None = self.unwrapped._repr_html_()
-        return html
+    return OrderEnforcingWrapper(game)
 
 
 # PettingZoo names the class so, and its package has no types.
@@ -221,7 +190,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             RuntimeError: no game has been dealt.
             ValueError: no agent has that name.
         """
-        _check_order("observe", self._has_reset)
+        check_order("observe", self._has_reset)
         if agent not in self._seats:
             raise ValueError(f"agent: expected one of {self.possible_agents}; got {agent!r}")
         seat = self._seats[agent]
@@ -235,7 +204,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         Raises:
             RuntimeError: no game has been dealt, or every agent has had its last step.
         """
-        _check_order("last", self._has_reset, bool(self.agents))
+        check_order("last", self._has_reset, bool(self.agents))
         told: tuple[Any, float, bool, bool, dict[str, Any]] = super().last(observe)
         return told
 
@@ -245,7 +214,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         Raises:
             RuntimeError: no game has been dealt.
         """
-        _check_order("agent_iter", self._has_reset)
+        check_order("agent_iter", self._has_reset)
         return super().agent_iter(max_iter)
 
     def step(self, action: int | None) -> None:
@@ -257,7 +226,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             TypeError: the action is not an integer.
             ValueError: an action for an agent whose game has ended.
         """
-        _check_order("step", self._has_reset, bool(self.agents))
+        check_order("step", self._has_reset, bool(self.agents))
         if self._is_over:
             self._was_dead_step(action)
             return
@@ -317,7 +286,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             modes = ", ".join(f"render_mode={mode!r}" for mode in RENDER_MODES)
             gymnasium.logger.warn(f"render() shows nothing: make the env with {modes}")
             return None
-        _check_order("render", self._has_reset)
+        check_order("render", self._has_reset)
         viewer = self._seat_to_show()
         table = self._table(viewer)
         if self.render_mode == "ansi":
@@ -341,7 +310,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         """
         from threeup_env.picture import Picture, draw
 
-        _check_order("picture", self._has_reset)
+        check_order("picture", self._has_reset)
         return Picture(draw(self._table(self._seat_to_show() if viewer is None else viewer)))
 
     def _repr_html_(self) -> str | None:
@@ -365,13 +334,6 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
     def close(self) -> None:
         """Close the window, if there is one."""
         self._window.close()
-
-
-def _check_order(call: str, has_reset: bool, has_agents: bool = True) -> None:
-    if not has_reset:
-        raise RuntimeError(f"call reset() before {call}()")
-    if not has_agents:
-        raise RuntimeError("call reset(): the game has ended and each agent has had its last step")
 
 
 def _fresh_entropy() -> int:
