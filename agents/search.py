@@ -24,9 +24,9 @@ Kernel: TypeAlias = Callable[..., None]
 _TASKS_PER_THREAD: Final = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decision:
-    """What a search found in one decision; prints as a table, best first."""
+    """What a search found in one decision; shows as a table, best first."""
 
     agent: str
     """Name of the agent that searched."""
@@ -39,7 +39,7 @@ class Decision:
     values: npt.NDArray[np.float64]
     """Mean win share of the seat over these; nan if there were none; `[K]`."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = zip(self.actions, self.visits, self.values, strict=True)
         lines = [f"{self.agent} takes {self.chosen}", f"{'action':12}{'visits':>8}{'value':>8}"]
         return "\n".join(lines + [f"{name:12}{n:8}{value:8.3f}" for name, n, value in rows])
