@@ -14,8 +14,8 @@ SPECS: Final = {
     "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
     "search:N": "tree search of N iterations over such worlds",
     "ppo": "the shipped policy for the table size it sees; plays by its probabilities",
-    "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
+    "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
 }
 """What `make` understands, and what each is."""
 _BEST: Final = ":best"

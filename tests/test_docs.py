@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import agents
 import evaluate
 import train
 from threeup_env import ACTION_NAMES, observation_fields
@@ -61,6 +62,10 @@ def test_actions_named_in_the_readme_exist() -> None:
     named = re.findall(r"`((?:lay|play) [^`]+|draw|flip|pick up)`", paragraph)
     assert set(named) <= set(ACTION_NAMES)
     assert len(named) >= 7
+
+
+def test_the_agents_table_names_every_spec() -> None:
+    assert [row[0].strip("`") for row in table_rows("spec")] == list(agents.SPECS)
 
 
 def test_rules_cited_in_the_code_exist() -> None:
