@@ -205,7 +205,7 @@ def test_a_table_size_without_a_shipped_policy_is_an_error(
 ) -> None:
     monkeypatch.setattr(ppo, "SHIPPED", tmp_path)
     ppo.shipped.cache_clear()
-    with pytest.raises(ValueError, match=r"got 2. Train one: python train.py --num-players 2"):
+    with pytest.raises(ValueError, match=r"Train one: python train.py --num-players 2"):
         agents.make("ppo").act(*decisions())
 
 
