@@ -27,9 +27,9 @@ from threeup_env.observation import SEAT
 from threeup_env.rules import apply_action, win_share, write_legal_actions
 from threeup_env.state import STATE_DTYPE, Record
 
-EXPLORATION: Final = 0.5
+EXPLORATION: Final = 0.25
 """UCB1's constant, in win shares."""
-ROOT_EXPLORATION: Final = 1.0
+ROOT_EXPLORATION: Final = 0.5
 """The same at the root: there all actions must be compared, not one be played often."""
 CAUTION: Final = 1.5
 """Standard errors by which an action must beat what `careful` does, as `choose`."""
