@@ -22,7 +22,7 @@ MARK: Final = "#ffe14d"
 
 CORNERS: Final = (*RANK_NAMES[:CLEAR], "C", "+1", "+2")
 """What stands in the corner of each rank's card, `[R]`."""
-_CLEAR_COLOURS: Final = {
+CLEAR_COLOURS: Final = {
     CLEAR: ("#0072b2", LIGHT),
     CLEAR_1: ("#f0a500", "#000000"),
     CLEAR_2: ("#7a1f5c", LIGHT),
@@ -154,7 +154,7 @@ def _face(rank: int) -> str:
         name, black = RANK_NAMES[rank], "#000000"
         corner = text(name, 13, 17, 14, black, bold=True)
         return _blank(LIGHT) + corner + text(name, 23, 49, 27, black, bold=True)
-    fill, ink = _CLEAR_COLOURS[rank]
+    fill, ink = CLEAR_COLOURS[rank]
     bars = "".join(
         f'<path d="M13 {56 - 6 * i}h18" stroke="{ink}" stroke-width="3"/>'
         for i in range(rank - CLEAR)
