@@ -81,16 +81,19 @@ def test_a_resumed_run_equals_an_unbroken_one(
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "train.py", *SHORT, "--run-dir", str(tmp_path / "run")]
+    long = [*SHORT, "--decisions", "30000"]  # so that it is killed long before its end
+    command = [sys.executable, "train.py", *long, "--run-dir", str(tmp_path / "run")]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    while not list((tmp_path / "run").glob("checkpoint.safetensors")):
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    while not path.exists() or checkpoint._read(path)[0]["counters"]["num_timesteps"] == 0:
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(2)  # somewhere between two checkpoints
+    time.sleep(0.1)  # somewhere between two checkpoints
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
+    assert checkpoint._read(path)[0]["counters"]["num_timesteps"] < 20000
     assert train.main(["--resume", str(tmp_path / "run")]) == 0
-    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
+    assert train.main([*long, "--run-dir", str(tmp_path / "whole")]) == 0
     (header, tensors), (other_header, other_tensors) = (
         everything_but_time(tmp_path / name) for name in ("run", "whole")
     )
@@ -201,7 +204,13 @@ def test_an_agent_that_breaks_a_rule_ends_training_with_a_message(
     assert capsys.readouterr().err == "train.py: agent 'greedy': expected 'draw'; got 'flip'\n"
 
 
-@pytest.mark.parametrize("missing", ["torch", "stable_baselines3", "sb3_contrib"])
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "torch",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in ("stable_baselines3", "sb3_contrib")),
+    ],
+)
 def test_a_missing_extra_is_named(missing: str) -> None:
     code = (
         "import runpy, sys; from importlib import abc\n"

@@ -73,7 +73,9 @@ def test_the_open_picture_shows_each_card_outside_the_draw_pile_once(num_players
         assert backs(svg) == int(game["face_down_size"].sum()) + deep
 
 
-@pytest.mark.parametrize("num_players", SIZES)
+@pytest.mark.parametrize(
+    "num_players", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 4, 5)), 6]
+)
 def test_what_a_seat_may_not_know_changes_no_byte_of_its_picture(num_players: int) -> None:
     rng = np.random.default_rng(num_players)
     opened = 0
@@ -187,7 +189,12 @@ def check_render(make: Any, num_players: int, variant: str) -> None:
 
 @pytest.mark.parametrize(
     ("make", "num_players", "variant"),
-    [(raw_env, 2, "standard"), (env, 6, "standard"), (env, 2, "mini"), (raw_env, 6, "listed")],
+    [
+        (env, 2, "mini"),
+        pytest.param(raw_env, 2, "standard", marks=pytest.mark.slow),
+        pytest.param(env, 6, "standard", marks=pytest.mark.slow),
+        pytest.param(raw_env, 6, "listed", marks=pytest.mark.slow),
+    ],
 )
 def test_pettingzoos_render_test_passes_in_every_mode(
     make: Any, num_players: int, variant: str

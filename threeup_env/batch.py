@@ -16,7 +16,7 @@ from threeup_env.cards import (
     check_variant,
     sorted_deck,
 )
-from threeup_env.compiled import compiled
+from threeup_env.compiled import compiled, compiled_part
 from threeup_env.observation import observation_size, write_observation
 from threeup_env.rng import shuffle, streams
 from threeup_env.rules import (
@@ -280,7 +280,7 @@ def all_legal(
     return True
 
 
-@compiled
+@compiled_part
 def deal_shuffled(game: Record, deck: npt.NDArray[np.int8]) -> None:
     """Shuffle the variant's deck from the game's own stream and deal it; `deck` is scratch."""
     size = VARIANT_DECK_SIZE[game.variant]
@@ -302,7 +302,7 @@ def deal_given(
         deal(states[rows[i]], decks[i])
 
 
-@compiled
+@compiled_part
 def write_decision(
     game: Record,
     row: int,

@@ -1,4 +1,4 @@
-"""How this project compiles: one decorator, so that numba's settings stand once.
+"""How this project compiles, so that numba's settings stand once.
 
 numba's on-disk cache looks at the decorated function's own file only: after a
 change in a module which that file imports, the old machine code would run, and
@@ -83,3 +83,13 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
     finally:
         numba_config.CACHE_DIR = previous
+
+
+def compiled_part(function: Callable[P, R]) -> Callable[P, R]:
+    """As `compiled`, for a function that only compiled ones call.
+
+    It gets no way in from Python and no file in the cache: a first game compiles a
+    second sooner.
+    """
+    options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast("Callable[P, R]", numba.njit(nogil=True, **options)(function))

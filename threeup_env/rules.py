@@ -26,7 +26,7 @@ from threeup_env.cards import (
     VARIANT_NUM_FACE_DOWN,
     VARIANT_NUM_FACE_UP,
 )
-from threeup_env.compiled import compiled
+from threeup_env.compiled import compiled, compiled_part
 from threeup_env.state import CUT_OFF, EMPTY, Record
 
 CLEARING_RUN = 3
@@ -62,7 +62,7 @@ def deal(game: Record, deck: npt.NDArray[np.int8]) -> None:
         game.draw_pile[size - 1 - i] = deck[position + i]
 
 
-@compiled
+@compiled_part
 def clear_table(game: Record) -> None:
     """Reset every field but `rng`, `variant`, `num_seats` and `max_steps` to before the deal."""
     game.steps = 0
@@ -131,7 +131,7 @@ def write_legal_actions(game: Record, legal: npt.NDArray[np.int64]) -> int:
     return count
 
 
-@compiled
+@compiled_part
 def write_plays(cards: npt.NDArray[np.int8], top: int, legal: npt.NDArray[np.int64]) -> int:
     """List the discards from one zone.
 
@@ -183,7 +183,7 @@ def apply_action(game: Record, action: int) -> None:
         game.may_draw = 0
 
 
-@compiled
+@compiled_part
 def lay(game: Record, seat: int, rank: int) -> None:
     """Lay one card face up; after a seat's last one the next seat lays (R5)."""
     game.hand[seat, rank] -= 1
@@ -197,7 +197,7 @@ def lay(game: Record, seat: int, rank: int) -> None:
             game.laying = VARIANT_NUM_FACE_UP[game.variant]
 
 
-@compiled
+@compiled_part
 def pass_turn(game: Record) -> None:
     """End the turn without a draw: nothing more is owed (R14)."""
     game.owed = 0
@@ -207,7 +207,7 @@ def pass_turn(game: Record) -> None:
         game.seat = 0
 
 
-@compiled
+@compiled_part
 def draw_up(game: Record, seat: int) -> None:
     """Draw until the hand is full or the draw pile is gone (R12, R15)."""
     full = VARIANT_HAND_SIZE[game.variant]
@@ -219,7 +219,7 @@ def draw_up(game: Record, seat: int) -> None:
         game.hand_size[seat] += 1
 
 
-@compiled
+@compiled_part
 def pick_up(game: Record, seat: int) -> None:
     """Take the whole pile into hand, seen by all; the turn ends at once (R14, R22)."""
     for rank in range(NUM_RANKS):
@@ -232,7 +232,7 @@ def pick_up(game: Record, seat: int) -> None:
     pass_turn(game)
 
 
-@compiled
+@compiled_part
 def flip(game: Record, seat: int) -> None:
     """Turn over the next face-down card and play it, or pick it up with the pile (R18)."""
     last = game.face_down_size[seat] - 1
@@ -248,7 +248,7 @@ def flip(game: Record, seat: int) -> None:
         pick_up(game, seat)
 
 
-@compiled
+@compiled_part
 def play_from_zone(game: Record, seat: int, rank: int, copies: int) -> None:
     """Take the cards from the active zone and discard them (R8, R16)."""
     if game.hand_size[seat] > 0:
@@ -261,7 +261,7 @@ def play_from_zone(game: Record, seat: int, rank: int, copies: int) -> None:
     discard(game, seat, rank, copies)
 
 
-@compiled
+@compiled_part
 def discard(game: Record, seat: int, rank: int, copies: int) -> None:
     """Put cards that have left their zone on the pile, with all their effects.
 
@@ -295,7 +295,7 @@ def discard(game: Record, seat: int, rank: int, copies: int) -> None:
         pass_turn(game)
 
 
-@compiled
+@compiled_part
 def clear_pile(game: Record) -> None:
     """Move the pile out of play for good (R9, R10)."""
     for rank in range(NUM_RANKS):
@@ -304,7 +304,7 @@ def clear_pile(game: Record) -> None:
     game.top = EMPTY
 
 
-@compiled
+@compiled_part
 def cards_left(game: Record, seat: int) -> int:
     """Cards that a seat has still to shed: hand, face-up and face-down (R1, R21)."""
     return int(game.hand_size[seat] + game.face_up_size[seat] + game.face_down_size[seat])

@@ -1,6 +1,6 @@
 """The engine next to the same game in plain C, and `Batch` next to the bare engine.
 
-All benchmarks, with a table of ratios at the end: `pytest tests/benchmarks --benchmark-only`.
+All benchmarks, with a table of ratios at the end: `pytest -n 0 tests/benchmarks --benchmark-only`.
 They assert nothing about time; the C program as a third implementation of the rules is
 tested in every run. Set CC to use another compiler than `cc`.
 """
