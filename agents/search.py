@@ -44,6 +44,26 @@ class Decision:
         lines = [f"{self.agent} takes {self.chosen}", f"{'action':12}{'visits':>8}{'value':>8}"]
         return "\n".join(lines + [f"{name:12}{n:8}{value:8.3f}" for name, n, value in rows])
 
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, n, value in zip(self.actions, self.visits, self.values, strict=True):
+            cells = f"<td>{name}</td><td>{n:,}</td>{_bar(n / self.visits.max())}"
+            cells += f"<td>{value:.3f}</td>{_bar(value)}"
+            bold = ' style="font-weight:bold"' if name == self.chosen else ""
+            rows.append(f"<tr{bold}>{cells}</tr>")
+        head = '<th>action</th><th colspan="2">visits</th><th colspan="2">win share</th>'
+        caption = f"<caption>{self.agent} takes {self.chosen}</caption>"
+        return (
+            f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        )
+
+
+def _bar(share: float) -> str:
+    """A table cell with a bar; none for nan. The colour shows on light and dark paper."""
+    width = 0 if np.isnan(share) else round(100 * share)
+    style = f"width:{width}px;height:0.8em;background:#3d85c6"
+    return f'<td style="min-width:100px"><div style="{style}"></div></td>'
+
 
 class _Searcher:
     """Both searches: rows spread over the cores, and explanations."""

@@ -195,6 +195,16 @@ def test_explain_tells_what_act_does(agent: Searcher) -> None:
         assert str(found).startswith(f"{agent.name} takes {found.chosen}\naction")
 
 
+def test_a_decision_shows_itself_in_a_notebook(agent: Searcher) -> None:
+    found = agent.explain(decisions(2).observations[0])
+    table = found._repr_html_()
+    assert f"<caption>{agent.name} takes {found.chosen}</caption>" in table
+    for name, count, value in zip(found.actions, found.visits, found.values, strict=True):
+        assert f"<td>{name}</td><td>{count:,}</td>" in table
+        assert f"<td>{value:.3f}</td>" in table
+    assert "width:100px" in table  # the most visited
+
+
 def test_explain_refuses_a_seat_that_is_not_to_act(agent: Searcher) -> None:
     batch = decisions(2)
     observation: npt.NDArray[np.int8] = batch.observe(1 - batch.seats)[0]
