@@ -81,6 +81,7 @@ class Terminal(App[str]):
         self._path: Path | None = None  # of this game, once something has been played
         self._hint: int | None = None
         self._is_leaving = False
+        self._big = False  # whether there is room for big cards
 
     def compose(self) -> ComposeResult:
         """Lay out the parts of the screen."""
@@ -99,10 +100,12 @@ class Terminal(App[str]):
     def on_mount(self) -> None:
         """Begin."""
         self.query_one("#actions").auto_links = False  # they have colours of their own
+        self.query_one("#record").anchor()  # at its end
         self._changed()
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size."""
+        self._big = event.size.height >= TALL
         self._show()
 
     def on_key(self, event: events.Key) -> None:
@@ -114,11 +117,9 @@ class Terminal(App[str]):
         if event.character in KEYS[: len(choices)]:
             self.action_choose(choices[KEYS.index(event.character)])
             return
-        last = KEYS[min(len(choices), len(KEYS)) - 1] if choices else ""
-        mine = f"{KEYS[0]} to {last} act, " if len(choices) > 1 else "1 acts, " * len(choices)
-        self._say(
-            f"{event.character!r} does nothing now: {mine}h hint, u undo, n new game, q leave"
-        )
+        last = KEYS[min(len(choices), len(KEYS)) - 1]
+        mine = f"{KEYS[0]} to {last} act" if len(choices) > 1 else "1 acts" * len(choices)
+        self._say(f"{event.character!r} does nothing now; {mine or 'another seat is to act'}")
 
     def action_choose(self, action: int) -> None:
         """Take one of the person's legal actions."""
@@ -159,6 +160,7 @@ class Terminal(App[str]):
     def action_scroll(self, direction: int) -> None:
         """Turn a page of the log."""
         record = self.query_one("#record")
+        record.release_anchor()
         record.scroll_relative(y=direction * (record.size.height - 1), animate=False)
 
     @work(exclusive=True, group="hint")
@@ -224,21 +226,19 @@ class Terminal(App[str]):
 
     def _show(self) -> None:
         session, table = self.session, self.session.table
-        big = self.size.height >= TALL
         parts: dict[str, Any] = {
             "title": f"3UP 3DOWN  {table.variant}, {len(table.places)} players, "
             f"you are seat {session.seat}",
             "turn": table.turn,
             "seats": art.seats(table, session.names),
-            "pile": art.pile(table, big),
+            "pile": art.pile(table, self._big),
             "counts": art.counts(table),
-            "own": art.own(table, session.choices, big),
+            "own": art.own(table, session.choices, self._big),
             "actions": self._actions(),
             "log": art.log(session.log, session.seat),
         }
         for name, content in parts.items():
             self.query_one(f"#{name}", Static).update(content)
-        self.query_one("#record").scroll_end(animate=False)
 
     def _actions(self) -> RenderableType:
         """What the person can do, or why nothing."""

@@ -1,10 +1,11 @@
 """The table as coloured text of a terminal, from what one seat sees; cards are small blocks."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from rich.columns import Columns
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.containers import Lines
 from rich.style import Style
 from rich.table import Table as Grid
 from rich.text import Text
@@ -22,6 +23,29 @@ MANY: Final = 12
 _PAPER: Final = "#fbf7e8"
 _UNPLAYABLE: Final = f"{DARK} on #86a39b"
 _BACK: Final = "#e8d9b0 on #6b3f2a"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Blocks of equally many lines side by side, as many of them as there is room for."""
+
+    blocks: Sequence[Text]
+    gap: int = 1
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows: list[list[Lines]] = [[]]
+        room = options.max_width
+        for block in self.blocks:
+            lines = block.split("\n", allow_blank=True)
+            width = max(line.cell_len for line in lines)
+            if width > room and rows[-1]:
+                rows.append([])
+                room = options.max_width
+            rows[-1].append(lines)
+            room -= width + self.gap
+        for row in rows:
+            for parts in zip(*row, strict=True):
+                yield Text(" " * self.gap).join(parts)
 
 
 def seats(table: Table, names: Sequence[str]) -> Grid:
@@ -69,8 +93,9 @@ def pile(table: Table, big: bool) -> Grid:
     missing = CLEARING_RUN - table.pile[top]
     words = f"{RANK_NAMES[top]} or higher; {missing} more {RANK_NAMES[top]} would clear it"
     cards = _cards(table.pile, big=big)
-    note = Text("\n" * (len(cards[0].plain.splitlines()) // 2) + words, LIGHT)
-    return _labelled("pile", Columns([*cards, note]))
+    above = "\n" * (cards[0].plain.count("\n") // 2)
+    note = Text(f"{above}{words}{above}", LIGHT)
+    return _labelled("pile", Row([*cards, note]))
 
 
 def counts(table: Table) -> Grid:
@@ -90,15 +115,15 @@ def own(table: Table, choices: Iterable[int], big: bool) -> Grid:
     playable = {int(ACTION_RANK[action]) for action in choices}
     bright = playable if place.is_acting else range(NUM_RANKS)
     if any(place.hand):
-        return _labelled("your hand", Columns(_cards(place.hand, bright, big)))
+        return _labelled("your hand", Row(_cards(place.hand, bright, big)))
     if table.draw_pile_size:
         return _labelled("your hand", Text("empty", LIGHT))
     if any(place.face_up):
-        return _labelled("your face-up cards", Columns(_cards(place.face_up, bright, big)))
+        return _labelled("your face-up cards", Row(_cards(place.face_up, bright, big)))
     return _labelled("your face-down cards", _inline(hidden=len(place.face_down)))
 
 
-def actions(choices: Sequence[int], keys: Sequence[str], hint: int | None) -> Columns:
+def actions(choices: Sequence[int], keys: Sequence[str], hint: int | None) -> Row:
     """The legal actions with their keys; a click on one calls the app's `choose`."""
     labels = []
     for i, action in enumerate(choices):
@@ -111,7 +136,7 @@ def actions(choices: Sequence[int], keys: Sequence[str], hint: int | None) -> Co
         words = f" {ACTION_NAMES[action]}{' ★' * is_hint} "
         label.append(words, Style.parse(f"bold {LIGHT} on {ground}") + click)
         labels.append(label)
-    return Columns(labels, padding=(0, 2, 0, 0))
+    return Row(labels, gap=2)
 
 
 def log(lines: Sequence[str], seat: int) -> Text:
