@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.flat import flat_rows
-from agents.tree import search_rows
+from agents.halving import search_rows
 from agents.worlds import DRAWN_WORLDS
 from threeup_env.actions import ACTION_NAMES, NUM_ACTIONS
 from threeup_env.compiled import compiled

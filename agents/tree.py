@@ -1,8 +1,9 @@
 """Information-set Monte Carlo tree search (Cowling, Powley & Whitehouse 2012), compiled.
 
-One tree over what the searcher knows. Each iteration draws a world, walks down the tree
-by the actions that are legal in that world, adds one edge, rolls out, and gives each edge
-of its path the win share of the seat that chose there.
+One tree over what the searcher knows. Each iteration takes a drawn world, walks down the
+tree by the actions that are legal in that world, adds one edge, rolls out, and gives each
+edge of its path the win share of the seat that chose there. Below the root UCB1 chooses;
+at the root `agents.halving` does.
 """
 
 from typing import Final
@@ -10,29 +11,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.careful import careful_action
-from agents.worlds import (
-    choose,
-    decision_stream,
-    mix,
-    roll_out,
-    rollout_action,
-    write_masked,
-)
+from agents.worlds import mix, roll_out, rollout_action
 from threeup_env.actions import NUM_ACTIONS
-from threeup_env.cards import MAX_DECK_SIZE, MAX_SEATS, NUM_RANKS
+from threeup_env.cards import MAX_SEATS, NUM_RANKS
 from threeup_env.compiled import compiled
-from threeup_env.determinize import deal_unseen, write_seen, write_unseen
-from threeup_env.observation import SEAT
 from threeup_env.rules import apply_action, win_share, write_legal_actions
-from threeup_env.state import STATE_DTYPE, Record
+from threeup_env.state import Record
 
 EXPLORATION: Final = 0.25
 """UCB1's constant, in win shares."""
-ROOT_EXPLORATION: Final = 0.5
-"""The same at the root: there all actions must be compared, not one be played often."""
-CAUTION: Final = 1.5
-"""Standard errors by which an action must beat what `careful` does, as `choose`."""
 NONE: Final = -1
 """No node, no edge."""
 
@@ -63,83 +50,10 @@ EDGE_DTYPE: Final = np.dtype(
 
 
 @compiled
-def search_rows(
-    observations: npt.NDArray[np.int8],
-    action_masks: npt.NDArray[np.bool_],
-    seed: np.uint64,
-    num_iterations: int,
-    worlds: npt.NDArray[np.void],
-    visits: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.float64],
-    actions: npt.NDArray[np.int64],
-) -> None:
-    """Decide every row by a tree of its own.
-
-    Args:
-        observations: of the seats to act; int8 `[B, F]`.
-        action_masks: the actions to choose from; bool `[B, A]`.
-        seed: the agent's own.
-        num_iterations: of each tree.
-        worlds: `DRAWN_WORLDS`, or records to use in turn instead; `STATE_DTYPE` `[W]`.
-        visits: of each action at the root; int64 `[B, A]`, overwritten.
-        totals: sum of the seat's win shares over them; float64 `[B, A]`, overwritten.
-        actions: the choices; int64 `[B]`, overwritten.
-    """
-    games = np.zeros(2, STATE_DTYPE)
-    nodes = np.empty(num_iterations + 1, NODE_DTYPE)
-    edges = np.empty(num_iterations, EDGE_DTYPE)
-    path = np.empty(num_iterations, np.int64)
-    sizes = np.empty(2, np.int64)
-    cards = np.empty(MAX_DECK_SIZE, np.int8)
-    root = np.empty(NUM_ACTIONS, np.int64)
-    stream = np.empty(1, np.uint64)
-    for row in range(len(observations)):
-        vector = observations[row]
-        observer = int(vector[SEAT])
-        stream[0] = decision_stream(seed, vector, action_masks[row])
-        nodes[0].first_edge = NONE
-        sizes[0] = 1
-        sizes[1] = 0
-
-        # games: what the searcher sees, and the world of the iteration
-        write_seen(vector, games[0])
-        size = write_unseen(vector, cards)
-        count = write_masked(action_masks[row], root)
-        for i in range(num_iterations):
-            if len(worlds) > 0:
-                games[1] = worlds[i % len(worlds)]
-            else:
-                games[1] = games[0]
-                deal_unseen(games[1], cards, size, stream)
-            iterate(games[1], observer, root, count, nodes, edges, sizes, path)
-        write_root(nodes, edges, visits[row], totals[row])
-        actions[row] = choose(visits[row], totals[row], careful_action(games[0]), CAUTION)
-
-
-@compiled
-def write_root(
-    nodes: npt.NDArray[np.void],
-    edges: npt.NDArray[np.void],
-    visits: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.float64],
-) -> None:
-    """Read visits and totals off the root's edges; int64 and float64 `[A]`."""
-    for action in range(NUM_ACTIONS):
-        visits[action] = 0
-        totals[action] = 0.0
-    edge = int(nodes[0].first_edge)
-    while edge != NONE:
-        visits[edges[edge].action] = edges[edge].visits
-        totals[edges[edge].action] = edges[edge].total
-        edge = int(edges[edge].next_edge)
-
-
-@compiled
 def iterate(
     game: Record,
     observer: int,
-    root: npt.NDArray[np.int64],
-    num_root: int,
+    edge: int,
     nodes: npt.NDArray[np.void],
     edges: npt.NDArray[np.void],
     sizes: npt.NDArray[np.int64],
@@ -150,32 +64,27 @@ def iterate(
     Args:
         game: the world; played to its end.
         observer: the searcher's seat.
-        root: the actions to choose from at the root; int64 `[A]`, read only.
-        num_root: their number.
-        nodes: `NODE_DTYPE`; the root is the first.
-        edges: `EDGE_DTYPE`.
+        edge: the root's, to begin with.
+        nodes: `NODE_DTYPE`, but for the root.
+        edges: `EDGE_DTYPE`; the root's are the first.
         sizes: nodes and edges in use; int64 `[2]`.
         path: scratch.
     """
     legal = np.empty(NUM_ACTIONS, np.int64)
     known = np.empty(NUM_ACTIONS, np.int64)
-    depth = 0
-    node = 0
-    grown = False
+    path[0] = edge
+    depth = 1
+    grown = edges[edge].visits == 0
+    edges[edge].available += 1
+    apply_action(game, edges[edge].action)
     while not grown:
-        if depth == 0:
-            count = num_root
-            for i in range(count):
-                legal[i] = root[i]
-        else:
-            count = skip_to_choice(game, observer, legal)
-            if count == 0:
-                break
-            node = find_node(nodes, edges, sizes, path[depth - 1], information(game, observer))
+        count = skip_to_choice(game, observer, legal)
+        if count == 0:
+            break
+        node = find_node(nodes, edges, sizes, path[depth - 1], information(game, observer))
         complete = match_edges(nodes[node].first_edge, edges, legal, count, known)
         if complete:
-            exploration = ROOT_EXPLORATION if depth == 0 else EXPLORATION
-            i = best_by_ucb(edges, known, count, exploration)
+            i = best_by_ucb(edges, known, count)
         else:
             i = first_new(known, legal, count, rollout_action(game))
             known[i] = add_edge(nodes[node], edges, sizes, legal[i], game.seat)
@@ -274,16 +183,14 @@ def match_edges(
 
 
 @compiled
-def best_by_ucb(
-    edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count: int, exploration: float
-) -> int:
+def best_by_ucb(edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count: int) -> int:
     """UCB1 over the legal actions, an action's trials counted by its availability."""
     best = 0
     highest = -np.inf
     for i in range(count):
         edge = edges[known[i]]
         bonus = np.sqrt(np.log(edge.available) / edge.visits)
-        value = edge.total / edge.visits + exploration * bonus
+        value = edge.total / edge.visits + EXPLORATION * bonus
         if value > highest:
             highest = value
             best = i
@@ -313,15 +220,22 @@ def add_edge(
     """Add an action to a node."""
     edge = int(sizes[1])
     sizes[1] += 1
-    edges[edge].total = 0.0
-    edges[edge].visits = 0
-    edges[edge].available = 0
-    edges[edge].action = action
-    edges[edge].seat = seat
+    start_edge(edges[edge], action, seat)
     edges[edge].next_edge = node.first_edge
-    edges[edge].first_node = NONE
     node.first_edge = edge
     return edge
+
+
+@compiled
+def start_edge(edge: Record, action: int, seat: int) -> None:
+    """An edge that nothing has taken yet, and no other beside it."""
+    edge.total = 0.0
+    edge.visits = 0
+    edge.available = 0
+    edge.action = action
+    edge.seat = seat
+    edge.next_edge = NONE
+    edge.first_node = NONE
 
 
 @compiled

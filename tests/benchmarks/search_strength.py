@@ -22,8 +22,8 @@ from rich.table import Table
 import agents
 from agents.deals import draw_deals
 from agents.flat import flat_rows
+from agents.halving import search_rows
 from agents.statistics import mean_interval
-from agents.tree import search_rows
 from threeup_env import Batch
 from threeup_env.rng import streams
 
