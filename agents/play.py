@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import tyro
 
@@ -44,7 +44,7 @@ class Config:
     seat: int = 0
     """Yours; seat 0 begins."""
     seed: int | None = None
-    """The same seed, the same cards; none draws one, which is printed at the end."""
+    """The same seed, the same cards; none draws one and prints it."""
     hint: str = "search:200"
     """The agent that gives hints."""
     pause: float = 0.8
@@ -72,13 +72,14 @@ def run(config: Config) -> int:
     Raises:
         AgentError: an agent that can't play at this table.
         ImportError: the extra `[play]` isn't installed; says how to get it.
-        OSError: the folder of the recordings can't be made.
+        OSError: the folder of the recordings can't be made, or there is no terminal.
         ValueError: a bad option; says which values would have been right.
     """
     terminal = _terminal()
     if config.pause < 0:
         raise ValueError(f"pause: expected at least 0; got {config.pause}")
     seed = secrets.randbelow(MANY_SEEDS) if config.seed is None else config.seed
+    print(f"seed {seed}; the agents get ready, which takes a while the first time", flush=True)
     if config.resume is None:
         session = Session(
             config.opponents, config.num_players, config.variant, config.seat, seed, config.hint
@@ -87,9 +88,9 @@ def run(config: Config) -> int:
         session = Session.resume(Recording.load(config.resume), seed, config.hint)
     config.out.parent.mkdir(parents=True, exist_ok=True)
     app = terminal.Terminal(session, config.out, config.pause)
-    failure = app.run()
+    failure = start(app)
     if app.saved:
-        print(f"{session.summary} (seed {seed})")
+        print(session.summary)
     for path in app.saved:
         print(f"recording: {path} (python -m agents.page {path} makes a page of it)")
     if app.saved and not session.is_over:
@@ -98,6 +99,18 @@ def run(config: Config) -> int:
         print(f"agents.play: {failure}", file=sys.stderr)
         return AGENT_FAILED
     return app.return_code or 0
+
+
+def start(app: Any) -> str | None:
+    """Give the terminal to the app until the person leaves; what went wrong with an agent.
+
+    Raises:
+        OSError: there is no terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise OSError("expected a terminal; the input or the output is none")
+    failure: str | None = app.run()
+    return failure
 
 
 def _terminal() -> ModuleType:

@@ -71,8 +71,8 @@ class Terminal(App[str]):
 
     def __init__(self, session: Session, out: Path, pause: float) -> None:
         super().__init__()
-        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
-        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (TALL, "-tall")]
+        self.HORIZONTAL_BREAKPOINTS = [(WIDE, "-wide")]
+        self.VERTICAL_BREAKPOINTS = [(TALL, "-tall")]
         self.session = session
         self.saved: list[Path] = []
         self._out = out
@@ -85,16 +85,16 @@ class Terminal(App[str]):
 
     def compose(self) -> ComposeResult:
         """Lay out the parts of the screen."""
-        yield Static(id="title")
+        yield Static(id="title", markup=False)
         with VerticalScroll(id="upper", can_focus=False):
             with VerticalScroll(id="table", can_focus=False):
                 for part in ("turn", "seats", "counts"):
-                    yield Static(id=part)
+                    yield Static(id=part, markup=False)
             with VerticalScroll(id="record", can_focus=False):
-                yield Static(id="log")
+                yield Static(id="log", markup=False)
         with VerticalScroll(id="lower", can_focus=False):
             for part in ("pile", "own", "actions", "notice"):
-                yield Static(id=part)
+                yield Static(id=part, markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
@@ -119,7 +119,8 @@ class Terminal(App[str]):
             return
         last = KEYS[min(len(choices), len(KEYS)) - 1]
         mine = f"{KEYS[0]} to {last} act" if len(choices) > 1 else "1 acts" * len(choices)
-        self._say(f"{event.character!r} does nothing now; {mine or 'another seat is to act'}")
+        others = "the game has ended" if self.session.is_over else "another seat is to act"
+        self._say(f"{event.character!r} does nothing now; {mine or others}")
 
     def action_choose(self, action: int) -> None:
         """Take one of the person's legal actions."""
@@ -219,7 +220,7 @@ class Terminal(App[str]):
             try:
                 self.session.recording.save(self._path)
             except OSError as error:
-                self.notify(f"can't save the game: {error}", severity="error")
+                self.notify(f"can't save the game: {error}", severity="error", markup=False)
 
     def _say(self, words: str) -> None:
         self.query_one("#notice", Static).update(words)

@@ -50,19 +50,19 @@ class Row:
 
 def seats(table: Table, names: Sequence[str]) -> Grid:
     """A row a seat, in their order: who acts, what it holds, what lies before it."""
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=SOFT, expand=True)
-    grid.add_column("  seat", no_wrap=True, max_width=20)
-    grid.add_column("left", justify="right", no_wrap=True)
-    grid.add_column("hand", ratio=1, min_width=8)
+    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=SOFT, expand=True)
+    grid.add_column("  seat", no_wrap=True, max_width=18)
+    grid.add_column("hand", ratio=1)
+    grid.add_column("left ", justify="right", no_wrap=True)
     grid.add_column("face up", no_wrap=True, min_width=14)
     grid.add_column("down", no_wrap=True)
     for place in table.places:
         you = place.seat == table.viewer
         mark, name = "▶" if place.is_acting else " ", "you" if you else names[place.seat]
         grid.add_row(
-            Text(f"{mark} {place.seat} {name}", f"bold {MARK if place.is_acting else LIGHT}"),
-            Text(f"{place.cards_left}", LIGHT),
+            Text(f"{mark} {place.seat} {name} ", f"bold {MARK if place.is_acting else LIGHT}"),
             Text(_held(place, you), LIGHT),
+            Text(f"{place.cards_left} ", LIGHT),
             _inline(place.face_up, place.laid),
             _inline(hidden=len(place.face_down)),
         )

@@ -147,7 +147,7 @@ def test_wrong_keys_change_nothing_and_are_explained(tmp_path: Path) -> None:
 
     async def steps(pilot: Pilot[str]) -> None:
         before = state_of(mine)
-        for key in ("z", "n", "u", "left", "f5", "tab", "enter", "0"):
+        for key in ("z", "n", "u", "left", "f5", "tab", "enter", "[", "0"):
             await press(pilot, key)
             assert state_of(mine) == before
         last = KEYS[len(mine.choices) - 1]
@@ -244,7 +244,7 @@ def test_leaving_in_the_middle_loses_nothing(
             assert pilot.app.is_running
             await press(pilot, key)
 
-    monkeypatch.setattr(Terminal, "run", lambda app: apps.append(drive(app, steps)))
+    monkeypatch.setattr(play, "start", lambda app: apps.append(drive(app, steps)))
     out = tmp_path / "deep" / "game.json"
     command = ["--opponents", "greedy", "random", "--num-players", "3", "--seed", "3"]
     command += ["--hint", "greedy", "--pause", "0"]
@@ -260,9 +260,24 @@ def test_leaving_in_the_middle_loses_nothing(
     assert f"go on: python -m agents.play --resume {out}" in said.out
     assert said.err == ""
 
-    monkeypatch.setattr(Terminal, "run", lambda app: apps.append(app))
+    monkeypatch.setattr(play, "start", apps.append)
     assert play.main(["--resume", str(out), "--hint", "greedy"]) == 0
     assert apps[1].session.recording == recording
+
+
+def test_a_game_that_can_not_be_saved_goes_on(tmp_path: Path) -> None:
+    mine = session()
+
+    async def steps(pilot: Pilot[str]) -> None:
+        await press(pilot, "1")
+        (tmp_path / "deep" / "game.json").unlink()
+        (tmp_path / "deep").rmdir()
+        await press(pilot, "1")
+        assert "can't save the game: " in str(list(pilot.app._notifications))
+        assert mine.num_actions == 2
+
+    (tmp_path / "deep").mkdir()
+    drive(Terminal(mine, tmp_path / "deep" / "game.json", pause=0), steps)
 
 
 def test_the_next_game_has_a_file_of_its_own(tmp_path: Path) -> None:
@@ -271,6 +286,8 @@ def test_the_next_game_has_a_file_of_its_own(tmp_path: Path) -> None:
     async def steps(pilot: Pilot[str]) -> None:
         while not mine.is_over:
             await press(pilot, "1")
+        await press(pilot, "1")
+        assert "'1' does nothing now; the game has ended" in screen(pilot.app)
         await press(pilot, "n", "1", "q", "q")
 
     (tmp_path / "game.json").write_text("an earlier one")
@@ -327,11 +344,11 @@ def test_an_agent_that_fails_ends_the_game_and_loses_nothing(
         def act(self, observations: Any, action_masks: Any) -> Any:
             return np.full(len(observations), action_id("pick up"))
 
-    def run(app: Terminal) -> str | None:
+    def start(app: Terminal) -> str | None:
         app.session._referee.agents = [Wrong(), Wrong()]
         return drive(app, lambda pilot: press(pilot, "1", "1", "1")).return_value
 
-    monkeypatch.setattr(Terminal, "run", run)
+    monkeypatch.setattr(play, "start", start)
     out = tmp_path / "game.json"
     assert play.main(["--seed", "1", "--hint", "greedy", "--pause", "0", "--out", str(out)]) == 3
     assert "agents.play: agent 'careful': expected one of 'lay" in capsys.readouterr().err
@@ -347,11 +364,17 @@ def test_an_agent_that_fails_ends_the_game_and_loses_nothing(
         (["--opponents", "chess"], "agent: expected one of"),
         (["--variant", "mini", "--num-players", "3"], "num_players: expected 2"),
         (["--resume", "none.json"], "No such file"),
+        ([], "expected a terminal"),
     ],
 )
 def test_the_command_says_what_is_wrong(
-    options: list[str], error: str, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    error: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert play.main([*options, "--hint", "greedy"]) == 2
     assert error in capsys.readouterr().err
 
