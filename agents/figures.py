@@ -1,17 +1,25 @@
-"""The pictures of a report, as SVG text."""
+"""The pictures of a report and of the notebooks, as SVG text."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+if TYPE_CHECKING:
+    from agents.judge import Judgement
+    from agents.ladder import Rung
+
 _INK: Final = "#1f2430"
 _GREY: Final = "#9aa2b1"
 _BLUE: Final = "#2b5c8a"
+_SEATS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Colours of lines, told apart by colour-blind readers too (Okabe & Ito 2008)."""
+_MISTAKE: Final = 0.05
+"""What a choice must cost to be named in the picture of a game."""
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",  # text stays text: small, sharp, searchable
     "svg.hashsalt": "threeup",  # the same picture gives the same file
@@ -103,6 +111,73 @@ def lengths(results: dict[str, Any]) -> str:
         axes.stairs(histogram["counts"], histogram["edges"], fill=True, color=_BLUE)
         axes.set_xlabel("actions in a game")
         axes.set_ylabel("games")
+        return _svg(figure)
+
+
+def odds(judgement: "Judgement") -> str:
+    """The win share that each seat could expect along a game, and the choices that cost most."""
+    with _settings():
+        figure = Figure(figsize=(9, 3.4), layout="constrained")
+        axes = figure.add_subplot()
+        for seat, name in enumerate(judgement.agents):
+            own = judgement.seat == seat
+            label = f"seat {seat} {name}"
+            colour = _SEATS[seat]
+            axes.plot(judgement.step[own], judgement.value[own], color=colour, label=label)
+        for i in np.flatnonzero(judgement.cost >= _MISTAKE):
+            step, value, colour = judgement.step[i], judgement.value[i], _SEATS[judgement.seat[i]]
+            after = value - judgement.cost[i]
+            axes.plot([step, step], [value, after], color=colour, linewidth=1)
+            axes.plot([step], [after], "v", color=colour)
+        for i in np.argsort(-judgement.cost)[:3]:
+            if judgement.cost[i] >= _MISTAKE:
+                words = f"{judgement.taken[i]}, not {judgement.best[i]}"
+                place = judgement.step[i], judgement.value[i] - judgement.cost[i]
+                box = {"boxstyle": "square,pad=0.1", "color": "white", "alpha": 0.8}
+                axes.annotate(
+                    words, place, (6, -4), textcoords="offset points", fontsize=9, bbox=box
+                )
+        axes.axhline(1 / len(judgement.agents), color=_GREY, linewidth=0.8, linestyle=":")
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlabel("actions taken")
+        axes.set_ylabel(f"win share, by {judgement.judge}")
+        axes.legend(loc="upper left", frameon=False)
+        return _svg(figure)
+
+
+def training(
+    rungs: "Sequence[Rung]", lengths: Sequence[tuple[int, float]], num_players: int
+) -> str:
+    """A policy in training: its strength, and how many actions its games take.
+
+    Args:
+        rungs: measurements of its strength.
+        lengths: decisions trained on, and the mean length of the games since the last.
+        num_players: seats at the table.
+    """
+    lines: dict[str, list[Rung]] = {}
+    for rung in rungs:
+        lines.setdefault(f"against {rung.opponent}", []).append(rung)
+    with _settings():
+        figure = Figure(figsize=(9, 3.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        for colour, (label, line) in zip(_SEATS, lines.items(), strict=False):
+            decisions = [rung.decisions / 1000 for rung in line]
+            shares = [rung.win_share for rung in line]
+            left.plot(decisions, shares, marker=".", color=colour, label=label)
+            low, high = [rung.low for rung in line], [rung.high for rung in line]
+            left.fill_between(decisions, low, high, color=colour, alpha=0.2, linewidth=0)
+        left.axhline(1 / num_players, color=_GREY, linewidth=0.8, linestyle=":")
+        left.set_ylim(0, 1)
+        left.set_ylabel("share of the win")
+        if lines:
+            left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+        thousands = [decisions / 1000 for decisions, _ in lengths]
+        right.plot(thousands, [length for _, length in lengths], color=_BLUE)
+        right.set_ylabel("actions in a game")
+        for axes in (left, right):
+            axes.set_xlabel("thousand decisions")
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         return _svg(figure)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+import agents
 from agents.base import Agent
 from agents.folder import write_text
 from threeup_env.actions import NUM_ACTIONS, action_id
@@ -167,6 +168,42 @@ class Recording:
         from agents.page import as_frame  # the page knows recordings, not they it
 
         return as_frame(self)
+
+
+def record(
+    line_up: Sequence[str | Agent],
+    seed: int = 0,
+    variant: str = "standard",
+    max_steps: int = 1000,
+) -> Recording:
+    """Let agents play one game and record it.
+
+    Args:
+        line_up: by seat; a spec for `agents.make`, or an agent as it is. A spec that sits
+            at several seats is one agent.
+        seed: of the deal and of the agents that are made.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts the game off (R21).
+
+    Raises:
+        ValueError: no such agent, variant or table size, or an action against the rules.
+
+    Example:
+        >>> record(["greedy", "greedy"], seed=1).num_players
+        2
+    """
+    made = {spec: agents.make(spec, seed) for spec in line_up if isinstance(spec, str)}
+    players = [made[entrant] if isinstance(entrant, str) else entrant for entrant in line_up]
+    batch = Batch(1, len(players), variant, max_steps, seed, autoreset=False)
+    batch.reset()
+    deck = deck_of(batch.states[0])
+    actions = []
+    while batch.action_masks[0].any():
+        player = players[batch.seats[0]]
+        actions.append(int(player.act(batch.observations, batch.action_masks)[0]))
+        batch.step(actions[-1:])
+    names = tuple(player.name for player in players)
+    return Recording(deck, names, tuple(actions), variant, max_steps)
 
 
 def weights_of(

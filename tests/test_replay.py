@@ -10,7 +10,7 @@ import pytest
 import agents
 from agents import page as pages
 from agents.page import as_frame, page, write_page
-from agents.recording import FORMAT, Recording, deck_of
+from agents.recording import FORMAT, Recording, deck_of, record
 from agents.replay import recording_of
 from tests.test_picture import faces
 from threeup_env import Batch, action_id, env, raw_env
@@ -39,6 +39,24 @@ def random_game(
 def final_states(recording: Recording) -> Any:
     *_, (batch, _) = recording.play()
     return batch.states[0]
+
+
+def test_agents_are_recorded_at_play() -> None:
+    line_up: list[str | agents.Agent] = ["greedy", agents.make("careful"), "random"]
+    recording = record(line_up, seed=6)
+    assert recording == record(line_up, seed=6)
+    assert recording.agents == ("greedy", "careful", "random")
+    assert recording.deck != record(line_up, seed=7).deck
+    assert final_states(recording)["winner"] >= 0
+    greedy = agents.make("greedy")
+    for (batch, _), action in zip(recording.play(), recording.actions, strict=False):
+        if batch.seats[0] == 0:
+            assert greedy.act(batch.observations, batch.action_masks)[0] == action
+
+
+def test_a_recorded_game_may_be_cut_off() -> None:
+    recording = record(["random", "random"], variant="mini", max_steps=5)
+    assert (len(recording.actions), recording.max_steps, recording.variant) == (5, 5, "mini")
 
 
 @pytest.mark.parametrize(
