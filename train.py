@@ -107,6 +107,11 @@ class Config:
     """Train one seat of each game, drawn afresh, and let opponents play all others: as an
     opponent share of 1, and against greedy unless other opponents are given."""
 
+    teacher: str | None = None
+    """An agent to learn from at first, such as careful: it plays the policy's seats."""
+    teacher_decisions: int = 0
+    """Decisions of the teacher to learn from; self-play goes on from there."""
+
     num_threads: int = 0
     """Threads of the networks; 0 for all cores. Another number gives another run."""
     temperature: float = 0.5
@@ -194,7 +199,7 @@ def check(config: Config) -> None:
     for name in (*at_least_1, "pool_size", "ladder_every", "ladder_deals", "checkpoint_every"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name}: expected at least 1; got {getattr(config, name)}")
-    for name in ("seed", "snapshot_every", "num_threads"):
+    for name in ("seed", "snapshot_every", "num_threads", "teacher_decisions"):
         if getattr(config, name) < 0:
             raise ValueError(f"{name}: expected at least 0; got {getattr(config, name)}")
     for name in ("learning_rate", "temperature"):
@@ -204,6 +209,11 @@ def check(config: Config) -> None:
         raise ValueError(f"hidden: expected sizes of at least 1; got {config.hidden}")
     if not 0 <= config.opponent_share <= 1:
         raise ValueError(f"opponent_share: expected 0 to 1; got {config.opponent_share}")
+    if (config.teacher is None) != (config.teacher_decisions == 0):
+        raise ValueError(
+            "teacher: expected teacher_decisions above 0 beside it, or neither; "
+            f"got {config.teacher!r} and {config.teacher_decisions}"
+        )
     check_agents(config)
     if not config.one_seat:
         check_pool(config)
@@ -213,7 +223,8 @@ def check_agents(config: Config) -> None:
     """Refuse agents that don't exist, or that play another table."""
     game = Batch(1, config.num_players, config.variant)
     game.reset()
-    for spec in dict.fromkeys((*config.opponents, *config.ladder)):
+    teacher = () if config.teacher is None else (config.teacher,)
+    for spec in dict.fromkeys((*config.opponents, *config.ladder, *teacher)):
         agent = agents.make(spec)
         try:
             agent.act(game.observations, game.action_masks)
@@ -251,6 +262,8 @@ def build(config: Config) -> SelfPlayPPO:
         config.hidden,
         rng,
         opponents,
+        config.teacher,
+        config.teacher_decisions,
         learning_rate=lambda remaining: config.learning_rate * max(remaining, 0.0),
         n_steps=config.rollout_steps,
         batch_size=config.minibatch,

@@ -23,6 +23,10 @@ from threeup_env.privileged import privileged_bounds, privileged_size, write_pri
 LEARNER = 0
 """In `seat_agents`: the seat is played by the current policy. Opponent i is i + 1."""
 
+TEACHER_ENTROPY = 0.1
+"""Weight of the entropy bonus under a teacher: what is left of the others' chances is what
+the policy can still find out about them."""
+
 Choose = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
@@ -163,6 +167,8 @@ class SelfPlayPPO(MaskablePPO):
         hidden: hidden layers of both networks.
         rng: draws actions and minibatches.
         opponents: specs for `agents.make`, who sit at the opponents' seats.
+        teacher: spec of the agent that plays the policy's seats at first.
+        teacher_decisions: how many; policy and critic learn to imitate and to judge it.
         kwargs: MaskablePPO's.
     """
 
@@ -176,9 +182,13 @@ class SelfPlayPPO(MaskablePPO):
         hidden: tuple[int, ...],
         rng: np.random.Generator,
         opponents: Sequence[str] = (),
+        teacher: str | None = None,
+        teacher_decisions: int = 0,
         **kwargs: Any,
     ) -> None:
         self.rng = rng
+        self.teacher = teacher
+        self.teacher_decisions = teacher_decisions
         self.opponents = tuple(opponents)
         self.pool: list[ppo.Policy] = []
         self.num_snapshots = 0
@@ -215,9 +225,15 @@ class SelfPlayPPO(MaskablePPO):
         if self.carried is not None:
             self._append(buffer, **self.carried)
 
+        teacher = None
+        if self.teacher is not None and self.num_timesteps < self.teacher_decisions:
+            teacher = agents.make(self.teacher, self._seeds(1)[0])
+
         def decide(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
             chains = rows * env.batch.num_players + env.batch.seats[rows]
-            return self._append(buffer, chains, env.features(rows), env.batch.action_masks[rows])
+            masks = env.batch.action_masks[rows]
+            actions = None if teacher is None else teacher.act(env.batch.observations[rows], masks)
+            return self._append(buffer, chains, env.features(rows), masks, actions)
 
         for _ in range(n_rollout_steps):
             before = buffer.pos
@@ -246,14 +262,47 @@ class SelfPlayPPO(MaskablePPO):
 
         So a resumed run meets the same opponents, though an agent can't be saved.
         """
-        count = len(self.opponents) + len(self.pool)
-        seeds = np.random.SeedSequence([self.seed or 0, self.num_timesteps]).generate_state(count)
-        named = [agents.make(spec, int(s)) for spec, s in zip(self.opponents, seeds, strict=False)]
+        seeds = self._seeds(1 + len(self.opponents) + len(self.pool))[1:]
+        named = [agents.make(spec, s) for spec, s in zip(self.opponents, seeds, strict=False)]
         snapshots = [
-            ppo.PPO(policy, "snapshot", int(s))
+            ppo.PPO(policy, "snapshot", s)
             for policy, s in zip(self.pool, seeds[len(named) :], strict=True)
         ]
         self.env.opponents = [*named, *snapshots]
+
+    def _seeds(self, count: int) -> list[int]:
+        """Seeds for the teacher, and for the opponents after it, at this time."""
+        entropy = [self.seed or 0, self.num_timesteps]
+        return [int(seed) for seed in np.random.SeedSequence(entropy).generate_state(count)]
+
+    def train(self) -> None:
+        """Update the networks: from the teacher while it plays, then as MaskablePPO does."""
+        if self.teacher is None or self.num_timesteps > self.teacher_decisions:
+            super().train()
+        else:
+            self._imitate()
+
+    def _imitate(self) -> None:
+        """Raise the probability of what the teacher did; fit the critic to how it ended."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        agreement = []
+        for _ in range(self.n_epochs):
+            for sample in self.rollout_buffer.get(self.batch_size):
+                values, log_probs, entropies = self.policy.evaluate_actions(
+                    sample.observations, sample.actions, sample.action_masks
+                )
+                assert entropies is not None
+                loss: Any = -log_probs.mean() - TEACHER_ENTROPY * entropies.mean()
+                loss += self.vf_coef * torch.nn.functional.mse_loss(values, sample.returns)
+                self.policy.optimizer.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+                self.policy.optimizer.step()
+                agreement.append(log_probs.detach().exp().mean().item())
+        self._n_updates += self.n_epochs
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/teacher_agreement", float(np.mean(agreement)))
 
     def _append(
         self,

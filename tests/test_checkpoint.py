@@ -157,6 +157,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         (["--opponents", "greedy"], "opponents: expected one_seat or an opponent_share above 0"),
         (["--snapshot-every", "9"], "snapshot_every: expected one_seat or an opponent_share above"),
         (["--opponent-share", "0.5"], "opponent_share: expected opponents or snapshot_every"),
+        (["--teacher", "careful"], "teacher: expected teacher_decisions above 0 beside it"),
         (["--resume", "nowhere"], "--resume: expected a run folder"),
         (["--resume", "nowhere", "--seed", "3"], "--resume: expected no other option"),
         (["--resume", "nowhere", "--decisions", "9"], "--resume: expected a run folder"),

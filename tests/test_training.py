@@ -9,6 +9,7 @@ import pytest
 import torch
 from stable_baselines3.common import logger
 
+import agents
 import train
 from agents import ppo
 from agents.masked import log_probs_and_entropies
@@ -166,6 +167,28 @@ def test_a_share_of_the_games_is_against_the_pool() -> None:
     assert 0.15 < with_opponent.mean() < 0.35
     assert set(np.unique(model.env.seat_agents)) == {0, 1, 2, 3}
     collect(model)
+
+
+def test_a_teacher_plays_first_and_is_imitated() -> None:
+    model = learner(
+        3, teacher="careful", teacher_decisions=20_000, num_games=128, learning_rate=3e-3
+    )
+    careful = agents.make("careful")
+
+    def as_the_teacher(buffer: ChainBuffer) -> npt.NDArray[np.bool_]:
+        rows = slice(0, buffer.pos)
+        seen = buffer.observations[rows, : model.policy.num_seen]
+        return np.asarray(
+            careful.act(seen, buffer.action_masks[rows]) == buffer.actions[rows], np.bool_
+        )
+
+    assert as_the_teacher(collect(model)).all()
+    while model.num_timesteps < 20_000:
+        train_once(model)
+    imitated = as_the_teacher(collect(model))
+    assert not imitated.all()  # now the policy itself plays
+    assert imitated.mean() > 0.6
+    assert as_the_teacher(collect(learner(3, num_games=128))).mean() < 0.4
 
 
 def test_illegal_actions_have_no_probability() -> None:
