@@ -84,9 +84,10 @@ def test_a_whole_game_is_played_with_keys(
 
     async def steps(pilot: Pilot[str]) -> None:
         while not mine.is_over:
-            name = ACTION_NAMES[mine.choices[0]]
-            assert f" 1  {name} " in screen(pilot.app)
-            await press(pilot, KEYS[0])
+            action = mine.ask()
+            key = KEYS[mine.choices.index(action)]
+            assert f" {key}  {ACTION_NAMES[action]} " in screen(pilot.app)
+            await press(pilot, key)
         assert " won after " in screen(pilot.app) or size == TINY
 
     app = drive(Terminal(mine, tmp_path / "game.json", pause=0), steps, size)
