@@ -1,4 +1,5 @@
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from agents import ppo
 from agents.masked import log_probs_and_entropies
 from agents.rollout import ChainBuffer
 from agents.selfplay import SelfPlayPPO
+from tests.test_docs import table_rows
 from threeup_env import Batch
 from threeup_env.privileged import NUM_DRAWS, privileged_size, write_privileged
 
@@ -340,3 +342,17 @@ def winning_moves(policy: ppo.Policy) -> tuple[float, float]:
         taken += probabilities[rows[wins], actions[wins]].sum()
         batch.step((rng.random(masks.shape) * masks).argmax(axis=1))
     return chances, taken
+
+
+@pytest.mark.slow
+def test_every_metric_of_a_run_is_explained_in_the_readme(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    options = ["--num-games", "32", "--rollout-steps", "16", "--minibatch", "256"]
+    options += ["--teacher", "careful", "--teacher-decisions", "600", "--decisions", "2000"]
+    options += ["--ladder-every", "1000", "--ladder-deals", "10", "--num-threads", "1"]
+    assert train.main([*options, "--run-dir", str(tmp_path)]) == 0
+    events = EventAccumulator(str(tmp_path / "logs"))
+    events.Reload()
+    named = [name for row in table_rows("metric") for name in re.findall("`([^`]+)`", row[0])]
+    assert sorted(named) == sorted(events.Tags()["scalars"])

@@ -1,0 +1,102 @@
+"""Learning curves of several seeds: what the critic's view, all seats and a teacher are worth.
+
+Trains each arm with each seed, prints mean and spread at the end, and draws strength
+against decisions and against minutes. Runs that are already there are not trained again.
+
+    python -m tests.benchmarks.learning_curves --num-players 2 --out runs/curves
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import tyro
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+
+import train
+
+ARMS: Final[dict[str, tuple[str, ...]]] = {
+    "all seats, critic sees the cards": (),
+    "critic sees what the seat sees": ("--no-privileged-critic",),
+    "one seat against greedy": ("--one-seat",),
+    "careful as teacher at first": ("--teacher", "careful"),
+}
+"""Options of train.py beside those that all arms share."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Train every arm with every seed and compare."""
+
+    num_players: int = 2
+    """Seats at the table."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    """One run each."""
+    decisions: int = 2_000_000
+    """Of each run; a teacher plays the first quarter."""
+    ladder_every: int = 500_000
+    """Decisions between two points of a curve."""
+    ladder_deals: int = 1000
+    """Deals a point, each under every rotation of the seats, against greedy."""
+    num_threads: int = 1
+    """Threads of the networks."""
+    out: Path = Path("runs/curves")
+    """Folder of the runs and of the picture."""
+
+
+def main(config: Config) -> None:
+    """Train, print a row an arm, draw."""
+    table = Table(
+        "arm", "mean", "lowest", "highest", "minutes", title=f"{config.num_players} players"
+    )
+    curves: dict[str, list[list[dict[str, Any]]]] = {}
+    for arm in ARMS:
+        curves[arm] = [curve(config, arm, seed) for seed in config.seeds]
+        last = [points[-1]["win_share"] for points in curves[arm]]
+        minutes = [points[-1]["seconds"] / 60 for points in curves[arm]]
+        numbers = (np.mean(last), min(last), max(last))
+        row = [arm, *(f"{number:.3f}" for number in numbers), f"{np.mean(minutes):.1f}"]
+        print(*row, sep="\t", flush=True)
+        table.add_row(*row)
+    draw(config, curves)
+    Console().print(table)
+
+
+def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
+    """Points of one run, sampled play against greedy; trains it if it isn't there."""
+    folder = config.out / f"{config.num_players}p-{list(ARMS).index(arm)}-{seed}"
+    options = list(ARMS[arm])
+    if "--teacher" in options:
+        options += ["--teacher-decisions", str(config.decisions // 4)]
+    for name in ("num_players", "decisions", "ladder_every", "ladder_deals", "num_threads"):
+        options += [f"--{name.replace('_', '-')}", str(getattr(config, name))]
+    if not (folder / "curve.json").exists():
+        train.main(["--seed", str(seed), "--run-dir", str(folder), *options])
+    points: list[dict[str, Any]] = json.loads((folder / "curve.json").read_text())
+    return [point for point in points if point["mode"] == "sampled"]
+
+
+def draw(config: Config, curves: dict[str, list[list[dict[str, Any]]]]) -> None:
+    """Mean and range over the seeds as a PNG."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for arm, runs in curves.items():
+        shares = np.array([[point["win_share"] for point in run] for run in runs])
+        for axes, unit, scale in zip(panels, ("decisions", "seconds"), (1e6, 60), strict=True):
+            xs = np.mean([[point[unit] / scale for point in run] for run in runs], axis=0)
+            axes.plot(xs, shares.mean(axis=0), marker=".", label=arm)
+            axes.fill_between(xs, shares.min(axis=0), shares.max(axis=0), alpha=0.2)
+    for axes, label in zip(panels, ("million decisions", "minutes"), strict=True):
+        axes.axhline(1 / config.num_players, color="grey", linewidth=1)
+        axes.set_xlabel(label)
+    panels[0].set_ylabel("share of wins against greedy")
+    panels[0].legend()
+    figure.savefig(config.out / f"{config.num_players}p.png")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Config, description=__doc__))
