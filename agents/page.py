@@ -21,6 +21,7 @@ import tyro
 import agents
 from agents.folder import write_text
 from agents.recording import Recording, Weights
+from agents.session import PERSON
 from threeup_env.actions import ACTION_NAMES
 from threeup_env.picture import draw
 from threeup_env.table import OPEN, SPECTATOR, Viewer, look
@@ -133,7 +134,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         recording = _read(config.source, config.game)
         if config.explain:
-            recording = recording.explained([agents.make(name) for name in recording.agents])
+            names = recording.agents
+            recording = recording.explained(
+                [None if name == PERSON else agents.make(name) for name in names]
+            )
         viewers = [int(name) if name.isdigit() else name for name in config.viewers]
         write_page(recording, config.out, viewers)  # type: ignore[arg-type]  # page() checks them
     except (ValueError, OSError, ImportError) as error:

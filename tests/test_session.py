@@ -1,9 +1,11 @@
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from agents import page
 from agents.recording import Recording
 from agents.session import PERSON, Session
 from tests.builders import legal, ranks
@@ -36,6 +38,15 @@ def test_a_game_against_agents_is_recorded_exactly(num_players: int, seat: int) 
     assert states[0] == state_of(session)
     assert len(session.log) == len(recording.actions) == session.num_actions
     assert re.search(r"won after \d+ actions; cards left: ", session.summary)
+
+
+def test_a_page_of_the_game_explains_what_the_agents_chose(tmp_path: Path) -> None:
+    session = at_my_turn(Session(["search:20"], 2, seat=1, seed=5, hint="careful"))
+    session.play(session.ask())
+    session.recording.save(tmp_path / "game.json")
+    out = tmp_path / "game.html"
+    assert page.main([str(tmp_path / "game.json"), "--explain", "--out", str(out)]) == 0
+    assert "search:20" in out.read_text()
 
 
 def test_few_opponents_take_turns() -> None:

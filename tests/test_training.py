@@ -349,8 +349,8 @@ def test_every_metric_of_a_run_is_explained_in_the_readme(tmp_path: Path) -> Non
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     options = ["--num-games", "32", "--rollout-steps", "16", "--minibatch", "256"]
-    options += ["--teacher", "careful", "--teacher-decisions", "600", "--decisions", "2000"]
-    options += ["--ladder-every", "1000", "--ladder-deals", "10", "--num-threads", "1"]
+    options += ["--teacher", "careful", "--teacher-decisions", "600", "--decisions", "6000"]
+    options += ["--ladder-every", "3000", "--ladder-deals", "10", "--num-threads", "1"]
     assert train.main([*options, "--run-dir", str(tmp_path)]) == 0
     events = EventAccumulator(str(tmp_path / "logs"))
     events.Reload()
