@@ -1,14 +1,14 @@
 """Flat Monte Carlo: every legal action rolled out in the same drawn worlds."""
 
-from typing import Final
-
 import numpy as np
 import numpy.typing as npt
 
 from agents.careful import careful_action
 from agents.worlds import (
     choose,
+    compare,
     decision_stream,
+    first_of,
     roll_out,
     write_masked,
 )
@@ -19,9 +19,6 @@ from threeup_env.determinize import deal_unseen, write_seen, write_unseen
 from threeup_env.observation import SEAT
 from threeup_env.rules import apply_action, win_share
 from threeup_env.state import STATE_DTYPE
-
-CAUTION: Final = 0.0
-"""The best mean is chosen; what `careful` does wins ties (see `choose`)."""
 
 
 @compiled
@@ -50,6 +47,7 @@ def flat_rows(
     games = np.zeros(3, STATE_DTYPE)
     cards = np.empty(MAX_DECK_SIZE, np.int8)
     legal = np.empty(NUM_ACTIONS, np.int64)
+    comparisons = np.empty((NUM_ACTIONS, 3), np.float64)
     stream = np.empty(1, np.uint64)
     for row in range(len(observations)):
         vector = observations[row]
@@ -57,22 +55,30 @@ def flat_rows(
         for action in range(NUM_ACTIONS):
             visits[row, action] = 0
             totals[row, action] = 0.0
+            for i in range(3):
+                comparisons[action, i] = 0.0
 
         # games: what the seat sees, one world, and the rollout that it is copied to
         write_seen(vector, games[0])
         size = write_unseen(vector, cards)
         count = write_masked(action_masks[row], legal)
+        first_of(legal, count, careful_action(games[0]))
         for i in range(num_worlds):
             if len(worlds) > 0:
                 games[1] = worlds[i % len(worlds)]
             else:
                 games[1] = games[0]
                 deal_unseen(games[1], cards, size, stream)
+            reference_share = 0.0
             for k in range(count):
                 games[2] = games[1]
                 game = games[2]
                 apply_action(game, legal[k])
                 roll_out(game)
+                share = win_share(game, vector[SEAT])
+                if k == 0:
+                    reference_share = share
                 visits[row, legal[k]] += 1
-                totals[row, legal[k]] += win_share(game, vector[SEAT])
-        actions[row] = choose(visits[row], totals[row], careful_action(games[0]), CAUTION)
+                totals[row, legal[k]] += share
+                compare(comparisons, legal[k], share, reference_share)
+        actions[row] = choose(comparisons, legal[0])

@@ -5,23 +5,19 @@ their comparison; after each round the worse half is out. So most iterations go 
 actions that are hard to tell apart. What comes after an action is `agents.tree`.
 """
 
-from typing import Final
-
 import numpy as np
 import numpy.typing as npt
 
 from agents.careful import careful_action
 from agents.tree import EDGE_DTYPE, NODE_DTYPE, iterate, start_edge
-from agents.worlds import choose, decision_stream
+from agents.worlds import choose, compare, decision_stream, first_of, write_masked
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.cards import MAX_DECK_SIZE
 from threeup_env.compiled import compiled
 from threeup_env.determinize import deal_unseen, write_seen, write_unseen
 from threeup_env.observation import SEAT
+from threeup_env.rules import win_share
 from threeup_env.state import STATE_DTYPE
-
-CAUTION: Final = 0.8
-"""Standard errors by which an action must beat what `careful` does, as `choose`."""
 
 
 @compiled
@@ -54,6 +50,7 @@ def search_rows(
     sizes = np.empty(2, np.int64)
     cards = np.empty(MAX_DECK_SIZE, np.int8)
     root = np.empty(NUM_ACTIONS, np.int64)
+    comparisons = np.empty((NUM_ACTIONS, 3), np.float64)
     stream = np.empty(1, np.uint64)
     for row in range(len(observations)):
         vector = observations[row]
@@ -63,11 +60,20 @@ def search_rows(
         # games: what the searcher sees, a world, and the iteration that it is copied to
         write_seen(vector, games[0])
         size = write_unseen(vector, cards)
-        habit = careful_action(games[0])
-        count = write_root(action_masks[row], observer, habit, edges, root)
+        count = write_masked(action_masks[row], root)
+        first_of(root, count, careful_action(games[0]))
+        reference = root[0]
+        for k in range(count):
+            start_edge(edges[k], root[k], observer)
+            root[k] = k
         num_root = count
         sizes[0] = 0
         sizes[1] = num_root
+        for action in range(NUM_ACTIONS):
+            visits[row, action] = 0
+            totals[row, action] = 0.0
+            for i in range(3):
+                comparisons[action, i] = 0.0
         done = 0
         drawn = 0
         while done < num_iterations:
@@ -79,43 +85,21 @@ def search_rows(
                     games[1] = games[0]
                     deal_unseen(games[1], cards, size, stream)
                 drawn += 1
+                reference_share = 0.0
                 for k in range(min(count, num_iterations - done)):
                     games[2] = games[1]
                     iterate(games[2], observer, root[k], nodes, edges, sizes, path)
+                    share = win_share(games[2], observer)
+                    if k == 0:
+                        reference_share = share
+                    compare(comparisons, edges[root[k]].action, share, reference_share)
                     done += 1
-            count = halve(edges, root, count, habit)
+            count = halve(edges, root, count)
 
-        for action in range(NUM_ACTIONS):
-            visits[row, action] = 0
-            totals[row, action] = 0.0
         for edge in range(num_root):
             visits[row, edges[edge].action] = edges[edge].visits
             totals[row, edges[edge].action] = edges[edge].total
-        actions[row] = choose(visits[row], totals[row], habit, CAUTION)
-
-
-@compiled
-def write_root(
-    mask: npt.NDArray[np.bool_],
-    seat: int,
-    habit: int,
-    edges: npt.NDArray[np.void],
-    root: npt.NDArray[np.int64],
-) -> int:
-    """Write the root's edges, one for each action of the mask; gives their number.
-
-    `root`, int64 `[A]`, gets their places in `edges`, the habit's first.
-    """
-    count = 0
-    for action in range(NUM_ACTIONS):
-        if mask[action]:
-            start_edge(edges[count], action, seat)
-            root[count] = count
-            if action == habit:
-                root[count] = root[0]
-                root[0] = count
-            count += 1
-    return count
+        actions[row] = choose(comparisons, reference)
 
 
 @compiled
@@ -128,22 +112,20 @@ def rounds_to_halve(count: int) -> int:
 
 
 @compiled
-def halve(edges: npt.NDArray[np.void], root: npt.NDArray[np.int64], count: int, habit: int) -> int:
+def halve(edges: npt.NDArray[np.void], root: npt.NDArray[np.int64], count: int) -> int:
     """Move the better half of the root's edges to the front; gives its size, 2 or more.
 
-    The habit stays in: in the end the others must beat it.
+    The first one, the reference, stays first: in the end the others must beat it.
     """
     if count <= 2:
         return count
     half = (count + 1) // 2
-    for i in range(half):
+    for i in range(1, half):
         best = i
         highest = -1.0
         for k in range(i, count):
             edge = edges[root[k]]
             mean = 0.0 if edge.visits == 0 else edge.total / edge.visits
-            if edge.action == habit:
-                mean = 2.0
             if mean > highest:
                 highest = mean
                 best = k

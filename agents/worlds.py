@@ -19,7 +19,8 @@ from threeup_env.state import EMPTY, STATE_DTYPE, Record
 
 DRAWN_WORLDS: Final = np.empty(0, STATE_DTYPE)
 """Given for `worlds` to a search: draw them from the observation."""
-NO_ACTION: Final = -1
+CAUTION: Final = 1.0
+"""Standard errors by which an action must beat what `careful` does."""
 
 _FNV_PRIME: Final = np.uint64(1099511628211)
 _MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -108,36 +109,43 @@ def roll_out(game: Record) -> None:
 
 
 @compiled
-def choose(
-    visits: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.float64],
-    habit: int,
-    caution: float,
-) -> int:
-    """Choose by the results of a search.
+def compare(
+    comparisons: npt.NDArray[np.float64], action: int, share: float, reference_share: float
+) -> None:
+    """Note how an action and the reference ended in one and the same world.
+
+    `comparisons`, float64 `[A, 3]`, holds for each action the number of worlds, the sum of
+    its win share less the reference's, and the sum of the squares of that.
+    """
+    gain = share - reference_share
+    comparisons[action, 0] += 1.0
+    comparisons[action, 1] += gain
+    comparisons[action, 2] += gain * gain
+
+
+@compiled
+def choose(comparisons: npt.NDArray[np.float64], reference: int) -> int:
+    """Choose by how much better than the reference each action did in the same worlds.
 
     Most decisions change the result by less than a search can measure. Taking the best mean
     then plays at random among good and less good actions: worse than a plain player's
-    habit, above all at a full table. So the habit is left only for an action whose mean
-    is better by more than `caution` standard errors of the difference.
+    habit, above all at a full table. So the reference, which is that habit, is left only for
+    an action that gains more than `CAUTION` standard errors of its gain. One world in which
+    it gains or loses all is added to those seen, so that none is certain.
 
     Args:
-        visits: times each action was tried; int64 `[A]`.
-        totals: sum of the seat's win shares over these; float64 `[A]`.
-        habit: what a plain player would do here, or NO_ACTION.
-        caution: 0 chooses the best mean; the habit wins ties.
+        comparisons: as `compare` writes them, float64 `[A, 3]`.
+        reference: what is chosen if no action is better.
     """
-    tried = habit != NO_ACTION and visits[habit] > 0
-    best = habit if tried else NO_ACTION
-    lead = 0.0 if tried else -np.inf
+    best = reference
+    lead = 0.0
     for action in range(NUM_ACTIONS):
-        if visits[action] == 0 or action == habit:
+        worlds = comparisons[action, 0]
+        if worlds == 0.0:
             continue
-        gain = totals[action] / visits[action]
-        if tried:
-            error = squared_error(visits[action], totals[action])
-            error += squared_error(visits[habit], totals[habit])
-            gain -= totals[habit] / visits[habit] + caution * np.sqrt(error)
+        gain = comparisons[action, 1] / worlds
+        variance = (comparisons[action, 2] + 1.0) / worlds - gain * gain
+        gain -= CAUTION * np.sqrt(variance / worlds)
         if gain > lead:
             lead = gain
             best = action
@@ -145,7 +153,9 @@ def choose(
 
 
 @compiled
-def squared_error(visits: int, total: float) -> float:
-    """Squared standard error of a mean win share, one win and one loss added to those seen."""
-    share = (total + 1) / (visits + 2)
-    return share * (1 - share) / visits
+def first_of(actions: npt.NDArray[np.int64], count: int, habit: int) -> None:
+    """Move the habit, if it is among them, before the other actions; int64 `[A]`."""
+    for i in range(count):
+        if actions[i] == habit:
+            actions[i] = actions[0]
+            actions[0] = habit

@@ -5,7 +5,7 @@ import agents
 from agents import match
 from agents.statistics import mean_interval
 from agents.tree import information
-from agents.worlds import NO_ACTION, choose, decision_stream, rollout_action
+from agents.worlds import choose, compare, decision_stream, rollout_action
 from threeup_env import Batch, determinize
 from threeup_env.observation import MANY_STEPS, STEPS_LEFT
 
@@ -54,25 +54,29 @@ def test_nodes_are_what_the_searcher_can_tell_apart(num_players: int) -> None:
         random_step(batch, rng)
 
 
-def results(**found: tuple[int, float]) -> tuple[np.ndarray, np.ndarray]:
-    visits, totals = np.zeros(94, np.int64), np.zeros(94)
-    for name, (count, mean) in found.items():
-        visits[int(name[1:])] = count
-        totals[int(name[1:])] = count * mean
-    return visits, totals
+def compared(**found: tuple[int, int, int]) -> np.ndarray:
+    """Comparisons: worlds, and in how many of them the action won, or the reference instead."""
+    comparisons = np.zeros((94, 3))
+    for name, (worlds, won, lost) in found.items():
+        comparisons[int(name[1:])] = worlds, won - lost, won + lost
+    return comparisons
 
 
 def test_the_habit_is_left_only_for_what_is_surely_better() -> None:
-    assert choose(*results(a3=(100, 0.50), a4=(100, 0.55)), 3, 1.0) == 3
-    assert choose(*results(a3=(1000, 0.50), a4=(1000, 0.55)), 3, 1.0) == 4
-    assert choose(*results(a3=(100, 0.50), a4=(100, 0.55)), 3, 0.0) == 4
-    assert choose(*results(a3=(100, 0.50), a4=(100, 0.50)), 4, 0.0) == 4
-    assert choose(*results(a3=(90, 0.0), a4=(100, 1.0), a5=(9, 0.5)), 3, 1.0) == 4
+    # gain 0.03, standard error sqrt(0.14 - 0.03^2) / 10 = 0.037; then 0.05 and 0.040
+    assert choose(compared(a3=(100, 0, 0), a4=(100, 8, 5)), 3) == 3
+    assert choose(compared(a3=(100, 0, 0), a4=(100, 10, 5)), 3) == 4
+    assert choose(compared(a3=(1000, 0, 0), a4=(1000, 80, 50)), 3) == 4
+    assert choose(compared(a3=(100, 0, 0), a4=(100, 10, 5), a5=(100, 12, 5)), 3) == 5
+    assert choose(compared(a3=(100, 0, 0), a4=(100, 5, 5)), 3) == 3
+    assert choose(compared(a3=(1, 0, 0), a4=(1, 1, 0)), 3) == 3
 
 
-def test_without_a_habit_the_best_mean_is_chosen() -> None:
-    assert choose(*results(a3=(100, 0.50), a4=(100, 0.51)), NO_ACTION, 1.0) == 4
-    assert choose(*results(a3=(100, 0.0), a4=(100, 0.0)), 9, 1.0) == 3
+def test_a_comparison_is_of_the_same_world() -> None:
+    comparisons = np.zeros((94, 3))
+    for share, reference_share in ((1.0, 0.0), (1.0, 1.0), (0.0, 0.5)):
+        compare(comparisons, 7, share, reference_share)
+    np.testing.assert_array_equal(comparisons[7], [3, 0.5, 1.25])
 
 
 def test_each_decision_has_a_stream_of_its_own() -> None:
