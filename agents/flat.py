@@ -51,6 +51,7 @@ def flat_rows(
     stream = np.empty(1, np.uint64)
     for row in range(len(observations)):
         vector = observations[row]
+        observer = int(vector[SEAT])
         stream[0] = decision_stream(seed, vector, action_masks[row])
         for action in range(NUM_ACTIONS):
             visits[row, action] = 0
@@ -74,8 +75,8 @@ def flat_rows(
                 games[2] = games[1]
                 game = games[2]
                 apply_action(game, legal[k])
-                roll_out(game)
-                share = win_share(game, vector[SEAT])
+                roll_out(game, observer)
+                share = win_share(game, observer)
                 if k == 0:
                     reference_share = share
                 visits[row, legal[k]] += 1

@@ -18,7 +18,7 @@ from threeup_env.compiled import compiled
 from threeup_env.rules import apply_action, win_share, write_legal_actions
 from threeup_env.state import Record
 
-EXPLORATION: Final = 0.25
+EXPLORATION: Final = 0.5
 """UCB1's constant, in win shares."""
 NONE: Final = -1
 """No node, no edge."""
@@ -86,7 +86,7 @@ def iterate(
         if complete:
             i = best_by_ucb(edges, known, count)
         else:
-            i = first_new(known, legal, count, rollout_action(game))
+            i = first_new(known, legal, count, rollout_action(game, observer))
             known[i] = add_edge(nodes[node], edges, sizes, legal[i], game.seat)
             grown = True
         for k in range(count):
@@ -95,7 +95,7 @@ def iterate(
         path[depth] = known[i]
         depth += 1
         apply_action(game, legal[i])
-    roll_out(game)
+    roll_out(game, observer)
     back_up(game, edges, path, depth)
 
 
@@ -111,7 +111,7 @@ def skip_to_choice(game: Record, observer: int, legal: npt.NDArray[np.int64]) ->
     """
     count = write_legal_actions(game, legal)
     while count == 1 or (count > 1 and game.laying > 0 and game.seat != observer):
-        apply_action(game, legal[0] if count == 1 else rollout_action(game))
+        apply_action(game, legal[0] if count == 1 else rollout_action(game, observer))
         count = write_legal_actions(game, legal)
     return count
 

@@ -70,17 +70,18 @@ def write_masked(mask: npt.NDArray[np.bool_], actions: npt.NDArray[np.int64]) ->
 
 
 @compiled
-def rollout_action(game: Record) -> int:
-    """Choose as `careful` does, but with no thought of the next seat: fast, for rollouts.
+def rollout_action(game: Record, observer: int) -> int:
+    """Choose fast, for rollouts: about as `careful` at the searcher's seat, else as `greedy`.
 
-    It reads nothing that the seat to act doesn't know.
+    The searcher's seat holds back high cards while the draw pile lasts, but gives no thought
+    to the next seat. It reads nothing that the seat to act doesn't know.
     """
     seat = int(game.seat)
     if game.laying > 0:
         return card_to_lay(game, seat)
     if game.may_draw > 0:
         return DRAW
-    high = HIGH if game.draw_pile_size > 0 else NUM_RANKS
+    high = HIGH if seat == observer and game.draw_pile_size > 0 else NUM_RANKS
     if game.hand_size[seat] > 0:
         return lowest_play(game.hand[seat], int(game.top), high)
     if game.face_up_size[seat] > 0:
@@ -102,10 +103,10 @@ def lowest_play(cards: npt.NDArray[np.int8], top: int, high: int) -> int:
 
 
 @compiled
-def roll_out(game: Record) -> None:
+def roll_out(game: Record, observer: int) -> None:
     """Play a game to its end; every seat follows `rollout_action`."""
     while game.winner == EMPTY:
-        apply_action(game, rollout_action(game))
+        apply_action(game, rollout_action(game, observer))
 
 
 @compiled

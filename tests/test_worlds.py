@@ -27,9 +27,10 @@ def test_rollouts_are_legal_and_read_nothing_hidden(num_players: int) -> None:
     for step in range(150):
         twins = determinize(batch.observations, seed=step)[:, 0]
         for row in range(0, 40, 5):
-            action = rollout_action(batch.states[row])
+            observer = int(rng.integers(num_players))
+            action = rollout_action(batch.states[row], observer)
             assert batch.action_masks[row, action]
-            assert rollout_action(twins[row]) == action
+            assert rollout_action(twins[row], observer) == action
         random_step(batch, rng)
 
 
