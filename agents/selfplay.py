@@ -189,6 +189,7 @@ class SelfPlayPPO(MaskablePPO):
         self.rng = rng
         self.teacher = teacher
         self.teacher_decisions = teacher_decisions
+        self.is_taught = False  # whether the teacher played the last rollout
         self.opponents = tuple(opponents)
         self.pool: list[ppo.Policy] = []
         self.num_snapshots = 0
@@ -228,6 +229,7 @@ class SelfPlayPPO(MaskablePPO):
         teacher = None
         if self.teacher is not None and self.num_timesteps < self.teacher_decisions:
             teacher = agents.make(self.teacher, self._seeds(1)[0])
+        self.is_taught = teacher is not None
 
         def decide(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
             chains = rows * env.batch.num_players + env.batch.seats[rows]
@@ -276,11 +278,11 @@ class SelfPlayPPO(MaskablePPO):
         return [int(seed) for seed in np.random.SeedSequence(entropy).generate_state(count)]
 
     def train(self) -> None:
-        """Update the networks: from the teacher while it plays, then as MaskablePPO does."""
-        if self.teacher is None or self.num_timesteps > self.teacher_decisions:
-            super().train()
-        else:
+        """Update the networks: from the teacher if it played, else as MaskablePPO does."""
+        if self.is_taught:
             self._imitate()
+        else:
+            super().train()
 
     def _imitate(self) -> None:
         """Raise the probability of what the teacher did; fit the critic to how it ended."""

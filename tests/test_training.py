@@ -193,6 +193,15 @@ def test_a_teacher_plays_first_and_is_imitated() -> None:
     assert as_the_teacher(collect(learner(3, num_games=128))).mean() < 0.4
 
 
+def test_the_teachers_last_rollout_is_imitated_too() -> None:
+    model = learner(teacher="careful", teacher_decisions=100)
+    train_once(model)  # takes more decisions than that
+    assert model.num_timesteps > 100
+    assert "train/teacher_agreement" in model.logger.name_to_value
+    train_once(model)
+    assert "train/approx_kl" in model.logger.name_to_value
+
+
 def test_illegal_actions_have_no_probability() -> None:
     model = learner()
     buffer = collect(model)
