@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from agents.careful import careful_action
 from agents.tree import EDGE_DTYPE, NODE_DTYPE, iterate, start_edge
+from agents.value import ValueNetwork
 from agents.worlds import choose, compare, decision_stream, first_of, write_masked
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.cards import MAX_DECK_SIZE
 from threeup_env.compiled import compiled
 from threeup_env.determinize import deal_unseen, write_seen, write_unseen
 from threeup_env.observation import SEAT
-from threeup_env.rules import win_share
 from threeup_env.state import STATE_DTYPE
 
 
@@ -30,6 +30,7 @@ def search_rows(
     visits: npt.NDArray[np.int64],
     totals: npt.NDArray[np.float64],
     actions: npt.NDArray[np.int64],
+    network: ValueNetwork,
 ) -> None:
     """Decide every row by a tree of its own.
 
@@ -42,6 +43,7 @@ def search_rows(
         visits: of each action at the root; int64 `[B, A]`, overwritten.
         totals: sum of the seat's win shares over them; float64 `[B, A]`, overwritten.
         actions: the choices; int64 `[B]`, overwritten.
+        network: judges how rollouts end; of this table size.
     """
     games = np.zeros(3, STATE_DTYPE)
     nodes = np.empty(num_iterations, NODE_DTYPE)
@@ -88,8 +90,7 @@ def search_rows(
                 reference_share = 0.0
                 for k in range(min(count, num_iterations - done)):
                     games[2] = games[1]
-                    iterate(games[2], observer, root[k], nodes, edges, sizes, path)
-                    share = win_share(games[2], observer)
+                    share = iterate(games[2], observer, root[k], nodes, edges, sizes, path, network)
                     if k == 0:
                         reference_share = share
                     compare(comparisons, edges[root[k]].action, share, reference_share)

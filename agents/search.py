@@ -4,13 +4,14 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.flat import flat_rows
 from agents.halving import search_rows
+from agents.value import shipped
 from agents.worlds import DRAWN_WORLDS
 from threeup_env.actions import ACTION_NAMES, NUM_ACTIONS
 from threeup_env.compiled import compiled
@@ -181,13 +182,20 @@ class Search(_Searcher):
     """Information-set Monte Carlo tree search, N iterations a decision.
 
     Args:
-        num_iterations: drawn worlds and rollouts a decision, N.
+        num_iterations: drawn worlds and rollouts a decision, N. A rollout ends after a few turns
+            with the judgement of a small network (`agents.value`).
         seed: starts the agent's own random stream.
         num_threads: threads for a batch; None means one for each core.
     """
 
     def __init__(self, num_iterations: int, seed: int = 0, num_threads: int | None = None) -> None:
-        super().__init__("search", search_rows, num_iterations, seed, num_threads)
+        super().__init__("search", tree_rows, num_iterations, seed, num_threads)
+
+
+def tree_rows(observations: npt.NDArray[np.int8], *arguments: Any) -> None:
+    """`search_rows` with the value network of the table size; arguments as there."""
+    kernel: Kernel = search_rows
+    kernel(observations, *arguments, shipped(num_players_of(observations)))
 
 
 def num_cores() -> int:

@@ -3,7 +3,7 @@
 One tree over what the searcher knows. Each iteration takes a drawn world, walks down the
 tree by the actions that are legal in that world, adds one edge, rolls out, and gives each
 edge of its path the win share of the seat that chose there. Below the root UCB1 chooses;
-at the root `agents.halving` does.
+at the root `agents.halving` does. Rollouts are short: `agents.value` judges how they end.
 """
 
 from typing import Final
@@ -11,15 +11,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.worlds import mix, roll_out, rollout_action
+from agents.value import ValueNetwork, horizon, is_own_choice, play_on, worth
+from agents.worlds import mix, rollout_action
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.cards import MAX_SEATS, NUM_RANKS
 from threeup_env.compiled import compiled
-from threeup_env.rules import apply_action, win_share, write_legal_actions
+from threeup_env.rules import apply_action, write_legal_actions
 from threeup_env.state import Record
 
-EXPLORATION: Final = 0.5
+EXPLORATION: Final = 0.1
 """UCB1's constant, in win shares."""
+WIDENING: Final = 100
+"""Visits of a node for each action that it has, before it gets another."""
 NONE: Final = -1
 """No node, no edge."""
 
@@ -58,17 +61,22 @@ def iterate(
     edges: npt.NDArray[np.void],
     sizes: npt.NDArray[np.int64],
     path: npt.NDArray[np.int64],
-) -> None:
+    network: ValueNetwork,
+) -> float:
     """Walk down the tree in one world, add an edge, roll out and back up.
 
     Args:
-        game: the world; played to its end.
+        game: the world; played on.
         observer: the searcher's seat.
         edge: the root's, to begin with.
         nodes: `NODE_DTYPE`, but for the root.
         edges: `EDGE_DTYPE`; the root's are the first.
         sizes: nodes and edges in use; int64 `[2]`.
         path: scratch.
+        network: judges how the rollout ends.
+
+    Returns:
+        The searcher's win share.
     """
     legal = np.empty(NUM_ACTIONS, np.int64)
     known = np.empty(NUM_ACTIONS, np.int64)
@@ -76,17 +84,23 @@ def iterate(
     depth = 1
     grown = edges[edge].visits == 0
     edges[edge].available += 1
+    choices = horizon(game)
     apply_action(game, edges[edge].action)
     while not grown:
         count = skip_to_choice(game, observer, legal)
         if count == 0:
             break
+        if is_own_choice(game, observer, count):
+            if choices == 0:
+                break
+            choices -= 1
         node = find_node(nodes, edges, sizes, path[depth - 1], information(game, observer))
-        complete = match_edges(nodes[node].first_edge, edges, legal, count, known)
-        if complete:
+        habit = rollout_action(game, observer)
+        match_edges(nodes[node].first_edge, edges, legal, count, known)
+        i = new_action(edges, known, legal, count, habit)
+        if i == NONE:
             i = best_by_ucb(edges, known, count)
         else:
-            i = first_new(known, legal, count, rollout_action(game, observer))
             known[i] = add_edge(nodes[node], edges, sizes, legal[i], game.seat)
             grown = True
         for k in range(count):
@@ -95,8 +109,8 @@ def iterate(
         path[depth] = known[i]
         depth += 1
         apply_action(game, legal[i])
-    roll_out(game, observer)
-    back_up(game, edges, path, depth)
+    play_on(game, observer, choices, legal)
+    return back_up(game, edges, path, depth, network)
 
 
 @compiled
@@ -167,19 +181,16 @@ def match_edges(
     legal: npt.NDArray[np.int64],
     count: int,
     known: npt.NDArray[np.int64],
-) -> bool:
-    """Write to `known` the edge of each legal action, or NONE; True if all have one."""
+) -> None:
+    """Write to `known` the edge of each legal action, or NONE."""
     for i in range(count):
         known[i] = NONE
-    missing = count
     edge = int(first_edge)
     while edge != NONE:
         for i in range(count):
             if legal[i] == edges[edge].action:
                 known[i] = edge
-                missing -= 1
         edge = int(edges[edge].next_edge)
-    return missing == 0
 
 
 @compiled
@@ -188,6 +199,8 @@ def best_by_ucb(edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count
     best = 0
     highest = -np.inf
     for i in range(count):
+        if known[i] == NONE:
+            continue
         edge = edges[known[i]]
         bonus = np.sqrt(np.log(edge.available) / edge.visits)
         value = edge.total / edge.visits + EXPLORATION * bonus
@@ -198,15 +211,31 @@ def best_by_ucb(edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count
 
 
 @compiled
-def first_new(
-    known: npt.NDArray[np.int64], legal: npt.NDArray[np.int64], count: int, habit: int
+def new_action(
+    edges: npt.NDArray[np.void],
+    known: npt.NDArray[np.int64],
+    legal: npt.NDArray[np.int64],
+    count: int,
+    habit: int,
 ) -> int:
-    """Which action to add: what the rollouts would do, else the lowest id."""
+    """Which legal action to add to a node, or NONE: what the rollouts would do, then others.
+
+    Each further one waits until the node has had `WIDENING` visits for each that it has. What
+    a search tries once it backs up like what it has tried often, so a tree that tries
+    everything at once makes noise.
+    """
+    width = 0
+    visits = 0
     found = NONE
     for i in range(count):
-        if known[i] == NONE and (found == NONE or legal[i] == habit):
+        if known[i] != NONE:
+            width += 1
+            visits += edges[known[i]].visits
+        elif legal[i] == habit:
+            return i
+        elif found == NONE:
             found = i
-    return found
+    return found if visits >= WIDENING * width else NONE
 
 
 @compiled
@@ -240,10 +269,24 @@ def start_edge(edge: Record, action: int, seat: int) -> None:
 
 @compiled
 def back_up(
-    game: Record, edges: npt.NDArray[np.void], path: npt.NDArray[np.int64], depth: int
-) -> None:
-    """Give each edge of the path the win share of the seat that took it."""
-    for i in range(depth):
-        edge = edges[path[i]]
-        edge.visits += 1
-        edge.total += win_share(game, edge.seat)
+    game: Record,
+    edges: npt.NDArray[np.void],
+    path: npt.NDArray[np.int64],
+    depth: int,
+    network: ValueNetwork,
+) -> float:
+    """Give each edge of the path the win share of the seat that took it; gives the first's."""
+    searcher = edges[path[0]].seat
+    result = 0.0
+    for seat in range(game.num_seats):
+        share = -1.0
+        for i in range(depth):
+            edge = edges[path[i]]
+            if edge.seat == seat:
+                if share < 0.0:
+                    share = worth(game, seat, network)
+                edge.visits += 1
+                edge.total += share
+        if seat == searcher:
+            result = share
+    return result

@@ -22,7 +22,7 @@ from rich.table import Table
 import agents
 from agents.deals import draw_deals
 from agents.flat import flat_rows
-from agents.halving import search_rows
+from agents.search import tree_rows
 from agents.statistics import mean_interval
 from threeup_env import Batch
 from threeup_env.rng import streams
@@ -121,7 +121,7 @@ def chooser(spec: str, seed: int) -> Choose:
 
 def true_cards(name: str, count: int, seed: int) -> Choose:
     """The kernel of a search, with the game itself as its only world."""
-    kernel = {"flat": flat_rows, "search": search_rows}[name]
+    kernel = {"flat": flat_rows, "search": tree_rows}[name]
     start = streams(seed, 1)[0]
 
     def decide(batch: Batch, row: int) -> int:
