@@ -20,6 +20,7 @@ from rich.console import Console
 from safetensors import SafetensorError
 
 import agents
+from agents import ppo
 from agents.referee import AgentError
 from threeup_env import Batch
 from threeup_env.cards import check_variant
@@ -107,6 +108,8 @@ class Config:
     """Train one seat of each game, drawn afresh, and let opponents play all others: as an
     opponent share of 1, and against greedy unless other opponents are given."""
 
+    start_from: str | None = None
+    """A policy to start from: ppo, the shipped one, or a run's folder or policy file."""
     teacher: str | None = None
     """An agent to learn from at first, such as careful: it plays the policy's seats."""
     teacher_decisions: int = 0
@@ -223,8 +226,8 @@ def check_agents(config: Config) -> None:
     """Refuse agents that don't exist, or that play another table."""
     game = Batch(1, config.num_players, config.variant)
     game.reset()
-    teacher = () if config.teacher is None else (config.teacher,)
-    for spec in dict.fromkeys((*config.opponents, *config.ladder, *teacher)):
+    single = [spec for spec in (config.teacher, config.start_from) if spec is not None]
+    for spec in dict.fromkeys((*config.opponents, *config.ladder, *single)):
         agent = agents.make(spec)
         try:
             agent.act(game.observations, game.action_masks)
@@ -304,6 +307,8 @@ def run(config: Config, arguments: list[str] | None = None) -> Path:
     watch = Watch(config, folder, Console(stderr=True))
     watch.commands.append(" ".join(["train.py", *(arguments or [])]))
     if config.resume is None:
+        if config.start_from is not None:
+            model.policy.load_actor(ppo.policy_of(config.start_from, config.num_players))
         folder.mkdir(parents=True, exist_ok=True)
         if config.snapshot_every:
             model.add_snapshot(config.pool_size)

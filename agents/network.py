@@ -13,6 +13,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
 from agents.masked import log_probs_and_entropies
+from agents.ppo import Policy
 
 
 def perceptron(sizes: list[int], last_gain: float) -> nn.Sequential:
@@ -130,3 +131,20 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         ]
         layers[0][0][:] *= self.scale[: self.num_seen].cpu().numpy()
         return layers
+
+    def load_actor(self, policy: Policy) -> None:
+        """Start the actor from an exported policy.
+
+        Raises:
+            ValueError: it has other layers, or was made for another table size.
+        """
+        own = [layer for layer in self.actor if isinstance(layer, nn.Linear)]
+        sizes = [tuple(layer.weight.shape) for layer in own]
+        theirs = [weights.shape for weights, _ in policy.layers]
+        if sizes != theirs:
+            raise ValueError(f"policy to start from: expected layers {sizes}; got {theirs}")
+        with torch.no_grad():
+            for layer, (weights, biases) in zip(own, policy.layers, strict=True):
+                layer.weight.copy_(torch.from_numpy(weights))
+                layer.bias.copy_(torch.from_numpy(biases))
+            own[0].weight /= self.scale[: self.num_seen]

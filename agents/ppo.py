@@ -14,6 +14,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+import agents
 from threeup_env.actions import ACTION_NAMES, NUM_ACTIONS
 from threeup_env.observation import OBSERVATION_DTYPE, num_players_of, observation_size
 
@@ -174,6 +175,18 @@ def load(path: Path | None, seed: int = 0, best_action: bool = False) -> PPO:
         return PPO(None, "ppo", seed, best_action)
     name = path.parent.name if path.name == "policy.safetensors" else path.stem
     return PPO(read(path), name or path.stem, seed, best_action)
+
+
+def policy_of(spec: str, num_players: int) -> Policy:
+    """The policy that an agent's spec names: `ppo`, a run's folder or a policy file.
+
+    Raises:
+        ValueError: an agent without a policy, or no such policy.
+    """
+    agent = agents.make(spec)
+    if not isinstance(agent, PPO):
+        raise ValueError(f"agent {spec!r}: expected a policy, such as 'ppo' or a run's folder")
+    return agent.policy or shipped(num_players)
 
 
 @lru_cache

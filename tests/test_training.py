@@ -202,6 +202,23 @@ def test_the_teachers_last_rollout_is_imitated_too() -> None:
     assert "train/approx_kl" in model.logger.name_to_value
 
 
+def test_training_starts_from_a_policy() -> None:
+    shipped = ppo.policy_of("ppo", 3)
+    model = learner(3, hidden=(128, 128))
+    model.policy.load_actor(shipped)
+    batch = Batch(50, 3, seed=1)
+    batch.reset()
+    seen = batch.observations, batch.action_masks
+    exported = model.export((3,))
+    np.testing.assert_allclose(
+        exported.probabilities(*seen), shipped.probabilities(*seen), atol=1e-5
+    )
+    with pytest.raises(ValueError, match=r"start from: expected layers \[\(64, "):
+        learner(3, hidden=(64, 64)).policy.load_actor(shipped)
+    with pytest.raises(ValueError, match="'greedy': expected a policy, such as 'ppo'"):
+        ppo.policy_of("greedy", 3)
+
+
 def test_illegal_actions_have_no_probability() -> None:
     model = learner()
     buffer = collect(model)
