@@ -75,7 +75,7 @@ def main(config: Config) -> None:
         expected = torch.sigmoid(network(kept).flatten()).numpy()
     ends = shares[: config.held_out]
     explained = 1.0 - float(((expected - ends) ** 2).mean() / ends.var())
-    path = config.out or value.SHIPPED / f"value-{config.num_players}.safetensors"
+    path = config.out or value.shipped_file(config.num_players)
     facts = asdict(config) | {
         "command": " ".join(["python -m agents.fit_value", *sys.argv[1:]]),
         "explained_variance": round(explained, 4),

@@ -67,10 +67,15 @@ def value_size(num_players: int) -> int:
     return _TABLE_SIZE + _SEAT_SIZE * num_players
 
 
+def shipped_file(num_players: int) -> Path:
+    """Where the fitted network for one table size lies."""
+    return SHIPPED / f"value-{num_players}.safetensors"
+
+
 @lru_cache
 def shipped(num_players: int) -> ValueNetwork:
     """The fitted network for one table size."""
-    return read(SHIPPED / f"value-{num_players}.safetensors", num_players)
+    return read(shipped_file(num_players), num_players)
 
 
 def read(path: Path, num_players: int) -> ValueNetwork:

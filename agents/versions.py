@@ -11,6 +11,7 @@ import scipy
 
 import agents
 import threeup_env
+from agents import value
 from threeup_env import batch
 from threeup_env.compiled import reachable
 
@@ -21,7 +22,7 @@ def engine_hash() -> str:
 
 
 def agent_hash(spec: str, num_players: int) -> str:
-    """Name an agent's code, all that it imports, and its policy file if it has one.
+    """Name an agent's code, all that it imports, and the networks that it reads if it does.
 
     Raises:
         ValueError: no such agent.
@@ -33,6 +34,8 @@ def agent_hash(spec: str, num_players: int) -> str:
         files.append(policy)
     elif module.__name__ == "agents.ppo":
         files.append(source.parent / "policies" / f"ppo-{num_players}.safetensors")
+    elif module.__name__ == "agents.search":
+        files.append(value.shipped_file(num_players))
     return _digest([file for file in files if file.is_file()])
 
 

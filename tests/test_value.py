@@ -5,6 +5,7 @@ import pytest
 
 from agents import value
 from agents.value import HORIZON, horizon, play_on, read, shipped, value_size, worth, write_features
+from agents.versions import agent_hash
 from agents.worlds import roll_out
 from tests.builders import position
 from threeup_env import Batch
@@ -139,6 +140,15 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     policy = value.SHIPPED.parent / "policies" / "ppo-3.safetensors"
     with pytest.raises(ValueError, match=r"ppo-3\.safetensors': expected a value network; got"):
         read(policy, 3)
+
+
+def test_another_network_is_another_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a run of matches doesn't go on with it."""
+    before = agent_hash("search:5", 2), agent_hash("careful", 2)
+    (tmp_path / "value-2.safetensors").write_bytes(value.shipped_file(3).read_bytes())
+    monkeypatch.setattr(value, "SHIPPED", tmp_path)
+    assert agent_hash("search:5", 2) != before[0]
+    assert agent_hash("careful", 2) == before[1]
 
 
 def test_a_fit_is_repeatable_and_learns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
