@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.value import ValueNetwork, horizon, is_own_choice, play_on, worth
+from agents.value import ValueNetwork, horizon, is_own_turn, play_on, worth
 from agents.worlds import mix, rollout_action
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.cards import MAX_SEATS, NUM_RANKS
@@ -90,7 +90,7 @@ def iterate(
         count = skip_to_choice(game, observer, legal)
         if count == 0:
             break
-        if is_own_choice(game, observer, count):
+        if is_own_turn(game, observer):
             if choices == 0:
                 break
             choices -= 1

@@ -126,8 +126,9 @@ def write_features(game: Record, seat: int, features: npt.NDArray[np.float32]) -
     features[_TURN + 2] = game.may_draw
     features[_TURN + 3] = game.draw_pile_size == 0
     start = _TABLE_SIZE
-    for i in range(game.num_seats):
-        other = (seat + i) % game.num_seats
+    num_seats = int(game.num_seats)
+    for i in range(num_seats):
+        other = seat + i if seat + i < num_seats else seat + i - num_seats
         for rank in range(NUM_RANKS):
             features[start + rank] = game.hand[other, rank]
             features[start + _FACE_UP + rank] = game.face_up[other, rank]
@@ -181,9 +182,9 @@ def horizon(game: Record) -> int:
 
 
 @compiled
-def is_own_choice(game: Record, observer: int, count: int) -> bool:
-    """Whether this is one of the choices that `horizon` counts, `count` actions being legal."""
-    return count > 1 and game.laying == 0 and game.seat == observer
+def is_own_turn(game: Record, observer: int) -> bool:
+    """Whether the searcher is to play; its choices there are what `horizon` counts."""
+    return bool(game.laying == 0 and game.seat == observer)
 
 
 @compiled
@@ -197,7 +198,7 @@ def play_on(game: Record, observer: int, choices: int, legal: npt.NDArray[np.int
         legal: scratch; int64 `[A]`.
     """
     while game.winner == EMPTY:
-        if is_own_choice(game, observer, write_legal_actions(game, legal)):
+        if is_own_turn(game, observer) and write_legal_actions(game, legal) > 1:
             if choices == 0:
                 return
             choices -= 1
