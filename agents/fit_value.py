@@ -1,8 +1,8 @@
 """Fit the value network of one table size to how rollouts end.
 
 Games are dealt and played by the rollouts' own rule, a tenth of the actions at random; some of
-their positions are played on to the end, and the network learns who won. The files in
-`agents/values` come from
+their positions are played on to the end, and the network learns who won. The header of a file
+holds the command that made it, for those in `agents/values` of this form:
 
     python -m agents.fit_value --num-players N
 """

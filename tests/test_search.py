@@ -97,9 +97,12 @@ def test_choices_depend_on_no_other_row_and_no_thread(agent: Searcher) -> None:
 
 
 def test_the_seed_starts_the_stream(agent: Searcher) -> None:
-    batch = decisions(2)
-    same = agents.make(agent.name, 0).act(batch.observations, batch.action_masks)
+    batch = decisions(6)
+    same, different = (
+        agents.make(agent.name, seed).act(batch.observations, batch.action_masks) for seed in (0, 1)
+    )
     assert (same == agent.act(batch.observations, batch.action_masks)).all()
+    assert (same != different).any()
     one, again, other = (
         type(agent)(agent.count, seed).explain(batch.observations[0]) for seed in (0, 0, 1)
     )

@@ -219,6 +219,16 @@ def test_training_starts_from_a_policy() -> None:
         ppo.policy_of("greedy", 3)
 
 
+def test_a_run_that_learns_nothing_ends_as_the_policy_that_it_starts_from(tmp_path: Path) -> None:
+    options = ["--num-players", "3", "--num-games", "32", "--rollout-steps", "16"]
+    options += ["--decisions", "500", "--learning-rate", "1e-12", "--num-threads", "1"]
+    options += ["--ladder-deals", "5", "--run-dir", str(tmp_path / "run")]
+    assert train.main([*options, "--start-from", "ppo"]) == 0
+    exported = ppo.read(tmp_path / "run" / "policy.safetensors")
+    for own, other in zip(exported.layers, ppo.shipped(3).layers, strict=True):
+        np.testing.assert_allclose(own[0], other[0], atol=1e-6)
+
+
 def test_illegal_actions_have_no_probability() -> None:
     model = learner()
     buffer = collect(model)

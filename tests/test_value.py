@@ -20,8 +20,7 @@ def games(num_players: int, count: int = 40, variant: str = "standard", **settin
     batch = Batch(count, num_players, variant, seed=7, autoreset=False, **settings)
     batch.reset()
     rng = np.random.default_rng(7)
-    lays = 3 * num_players if variant == "standard" else 40
-    for step in range(lays + 40):
+    for step in range(60):
         rows = np.flatnonzero((batch.states["laying"] > 0) | (rng.random(count) < step / 60))
         batch.step(
             np.argmax(batch.action_masks * rng.random(batch.action_masks.shape), axis=1)[rows], rows
