@@ -33,6 +33,7 @@ try:
     from stable_baselines3.common import logger as sb3_logger
 
     from agents import checkpoint
+    from agents.lookahead import LookAhead
     from agents.selfplay import Games, SelfPlayPPO
     from agents.watch import Watch
 except ModuleNotFoundError as error:
@@ -91,6 +92,8 @@ class Config:
     """How far a probability ratio may go before its gradient is cut."""
     hidden: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers of the two networks, actor and critic."""
+    levels: int = 0
+    """Show the actor which features are at least 1, 2 and so on up to this, beside the counts."""
     privileged_critic: bool = True
     """Show the critic all hands, the face-down cards and the next draws. The policy never
     sees them."""
@@ -114,6 +117,9 @@ class Config:
     """An agent to learn from at first, such as careful: it plays the policy's seats."""
     teacher_decisions: int = 0
     """Decisions of the teacher to learn from; self-play goes on from there."""
+    lookahead: bool = False
+    """Not PPO: imitate the teacher while there is a draw pile, then learn what each action is
+    worth when played on with the true cards. The policy never sees them."""
 
     num_threads: int = 0
     """Threads of the networks; 0 for all cores. Another number gives another run."""
@@ -202,7 +208,7 @@ def check(config: Config) -> None:
     for name in (*at_least_1, "pool_size", "ladder_every", "ladder_deals", "checkpoint_every"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name}: expected at least 1; got {getattr(config, name)}")
-    for name in ("seed", "snapshot_every", "num_threads", "teacher_decisions"):
+    for name in ("seed", "snapshot_every", "num_threads", "teacher_decisions", "levels"):
         if getattr(config, name) < 0:
             raise ValueError(f"{name}: expected at least 0; got {getattr(config, name)}")
     for name in ("learning_rate", "temperature"):
@@ -212,7 +218,13 @@ def check(config: Config) -> None:
         raise ValueError(f"hidden: expected sizes of at least 1; got {config.hidden}")
     if not 0 <= config.opponent_share <= 1:
         raise ValueError(f"opponent_share: expected 0 to 1; got {config.opponent_share}")
-    if (config.teacher is None) != (config.teacher_decisions == 0):
+    if config.lookahead:
+        if config.teacher is None or config.teacher_decisions:
+            raise ValueError(
+                "lookahead: expected a teacher for all of the run, such as careful; "
+                f"got {config.teacher!r} and teacher_decisions {config.teacher_decisions}"
+            )
+    elif (config.teacher is None) != (config.teacher_decisions == 0):
         raise ValueError(
             "teacher: expected teacher_decisions above 0 beside it, or neither; "
             f"got {config.teacher!r} and {config.teacher_decisions}"
@@ -260,9 +272,11 @@ def build(config: Config) -> SelfPlayPPO:
     share, opponents = config.opponent_share, config.opponents
     if config.one_seat:
         share, opponents = 1.0, opponents or ("greedy",)
-    return SelfPlayPPO(
+    learner = LookAhead if config.lookahead else SelfPlayPPO
+    return learner(
         Games(batch, config.privileged_critic, share, rng),
         config.hidden,
+        config.levels,
         rng,
         opponents,
         config.teacher,

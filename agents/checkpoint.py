@@ -111,6 +111,7 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
                 for layer in range(num_layers)
             ],
             (games.batch.num_players,),
+            levels=model.policy.levels,
         )
         for index, num_layers in enumerate(header["pool"])
     ]

@@ -43,6 +43,7 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         num_seen: features of the observation, F.
         bounds: highest value of each feature, by which it is divided; `[F + P]`.
         hidden: sizes of the hidden layers, the same in both networks.
+        levels: the actor also sees which features are at least 1, 2 and so on up to this.
         kwargs: SB3's own.
     """
 
@@ -56,10 +57,12 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         num_seen: int,
         bounds: npt.NDArray[np.int8],
         hidden: tuple[int, ...] = (128, 128),
+        levels: int = 0,
         **kwargs: Any,
     ) -> None:
         self.num_seen = num_seen
         self.hidden = hidden
+        self.levels = levels
         self._bounds = bounds
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
@@ -67,7 +70,8 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         num_actions = int(self.action_space.n)  # type: ignore[attr-defined]
         scale = 1.0 / torch.from_numpy(self._bounds.astype(np.float32))
         self.register_buffer("scale", scale, persistent=False)
-        self.actor = perceptron([self.num_seen, *self.hidden, num_actions], 0.01)
+        num_inputs = self.num_seen * (1 + self.levels)
+        self.actor = perceptron([num_inputs, *self.hidden, num_actions], 0.01)
         self.critic = perceptron([len(scale), *self.hidden, 1], 1.0)
         self.optimizer = self.optimizer_class(
             self.parameters(),
@@ -79,11 +83,17 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         """Features between 0 and 1; float32 `[N, F + P]`."""
         return obs.to(self.scale.dtype) * self.scale
 
+    def logits(self, obs: torch.Tensor) -> torch.Tensor:
+        """Logits `[N, A]`, not masked; reads the first `num_seen` features alone."""
+        seen = obs[:, : self.num_seen]
+        inputs = [seen.to(self.scale.dtype) * self.scale[: self.num_seen]]
+        inputs += [(seen >= level).to(self.scale.dtype) for level in range(1, self.levels + 1)]
+        logits: torch.Tensor = self.actor(torch.cat(inputs, dim=1))
+        return logits
+
     def both(self, obs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits `[N, A]`, not masked, and values `[N]`."""
-        features = self.scaled(obs)
-        values: torch.Tensor = self.critic(features)
-        return self.actor(features[:, : self.num_seen]), values.flatten()
+        return self.logits(obs), self.predict_values(obs).flatten()
 
     def evaluate_actions(
         self,
@@ -111,9 +121,8 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
     def get_distribution(
         self, obs: Any, action_masks: npt.NDArray[np.bool_] | None = None
     ) -> MaskableDistribution:
-        """The actor's distribution; reads the first `num_seen` features alone."""
-        seen = obs[:, : self.num_seen].to(self.scale.dtype) * self.scale[: self.num_seen]
-        distribution = self.action_dist.proba_distribution(action_logits=self.actor(seen))
+        """The actor's distribution."""
+        distribution = self.action_dist.proba_distribution(action_logits=self.logits(obs))
         distribution.apply_masking(action_masks)
         return distribution
 
@@ -129,7 +138,7 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
             for layer in self.actor
             if isinstance(layer, nn.Linear)
         ]
-        layers[0][0][:] *= self.scale[: self.num_seen].cpu().numpy()
+        layers[0][0][:, : self.num_seen] *= self.scale[: self.num_seen].cpu().numpy()
         return layers
 
     def load_actor(self, policy: Policy) -> None:
@@ -142,9 +151,12 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         sizes = [tuple(layer.weight.shape) for layer in own]
         theirs = [weights.shape for weights, _ in policy.layers]
         if sizes != theirs:
-            raise ValueError(f"policy to start from: expected layers {sizes}; got {theirs}")
+            raise ValueError(
+                f"policy to start from: expected layers {sizes}; got {theirs} "
+                f"(hidden {[size for size, _ in theirs[:-1]]}, levels {policy.levels})"
+            )
         with torch.no_grad():
             for layer, (weights, biases) in zip(own, policy.layers, strict=True):
                 layer.weight.copy_(torch.from_numpy(weights))
                 layer.bias.copy_(torch.from_numpy(biases))
-            own[0].weight /= self.scale[: self.num_seen]
+            own[0].weight[:, : self.num_seen] /= self.scale[: self.num_seen]

@@ -50,6 +50,8 @@ class Policy:
     """Facts of the training that made it: command, seed, decisions, time, curve."""
     temperature: float = TEMPERATURE
     """Divides the logits in sampled play."""
+    levels: int = 0
+    """The network also sees which features are at least 1, 2 and so on up to this."""
 
     def logits(self, observations: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
         """The network's output, not masked.
@@ -69,11 +71,12 @@ class Policy:
                 f"policy: expected a table of {' or '.join(map(str, self.num_players))} "
                 f"players; got {num_players}"
             )
-        size = observations.shape[1]
-        values = observations.astype(np.float32)
+        size = self.layers[0][0].shape[1] // (1 + self.levels)
+        seen = np.pad(observations, ((0, 0), (0, size - observations.shape[1])))
+        thermometer = [seen >= level for level in range(1, self.levels + 1)]
+        values = np.concatenate([seen, *thermometer], axis=1, dtype=np.float32)
         for i, (weights, biases) in enumerate(self.layers):
-            inputs = weights[:, :size] if i == 0 else weights
-            values = values @ inputs.T + biases
+            values = values @ weights.T + biases
             if i < len(self.layers) - 1:
                 np.maximum(values, 0, out=values)
         return values
@@ -112,6 +115,7 @@ class Policy:
             "architecture": {
                 "layers": [self.layers[0][0].shape[1], *(len(b) for _, b in self.layers)],
                 "activation": "relu",
+                "levels": self.levels,
             },
             "training": dict(self.training),
         }
@@ -235,6 +239,7 @@ def read(path: Path) -> Policy:
         tuple(facts["num_players"]),
         facts["training"],
         facts["temperature"],
+        facts["architecture"].get("levels", 0),
     )
 
 
@@ -252,7 +257,10 @@ def _layers(path: Path, facts: dict[str, Any], tensors: dict[str, Any]) -> Layer
                     f"got {got}"
                 )
         layers.append((tensors[f"{i}.weights"], tensors[f"{i}.biases"]))
-    expected = (observation_size(max(facts["num_players"])), NUM_ACTIONS)
+    inputs = observation_size(max(facts["num_players"])) * (
+        1 + facts["architecture"].get("levels", 0)
+    )
+    expected = (inputs, NUM_ACTIONS)
     if (sizes[0], sizes[-1]) != expected:
         raise ValueError(
             f"policy {str(path)!r}: expected {expected[0]} inputs and {expected[1]} outputs; "

@@ -165,6 +165,7 @@ class SelfPlayPPO(MaskablePPO):
     Args:
         games: the games to learn from.
         hidden: hidden layers of both networks.
+        levels: thresholds of the actor's input, see `AsymmetricPolicy`.
         rng: draws actions and minibatches.
         opponents: specs for `agents.make`, who sit at the opponents' seats.
         teacher: spec of the agent that plays the policy's seats at first.
@@ -180,6 +181,7 @@ class SelfPlayPPO(MaskablePPO):
         self,
         games: Games,
         hidden: tuple[int, ...],
+        levels: int,
         rng: np.random.Generator,
         opponents: Sequence[str] = (),
         teacher: str | None = None,
@@ -201,6 +203,7 @@ class SelfPlayPPO(MaskablePPO):
                 "num_seen": games.batch.observations.shape[1],
                 "bounds": games.bounds,
                 "hidden": hidden,
+                "levels": levels,
             },
             rollout_buffer_class=ChainBuffer,
             rollout_buffer_kwargs={"num_players": games.batch.num_players, "rng": rng},
@@ -344,4 +347,5 @@ class SelfPlayPPO(MaskablePPO):
             temperature: of its sampled play.
             facts: of its training, JSON.
         """
-        return ppo.Policy(self.policy.actor_weights(), tuple(num_players), facts, temperature)
+        layers, levels = self.policy.actor_weights(), self.policy.levels
+        return ppo.Policy(layers, tuple(num_players), facts, temperature, levels)

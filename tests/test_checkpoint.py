@@ -50,10 +50,18 @@ def everything_but_time(folder: Path) -> tuple[dict[str, Any], dict[str, torch.T
     return header, tensors
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--num-players", "3"),
+        ("--lookahead", "--teacher", "careful", "--levels", "2", "--num-players", "3"),
+    ],
+)
 def test_a_resumed_run_equals_an_unbroken_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    more: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
+    assert train.main([*SHORT, *more, "--run-dir", str(tmp_path / "whole")]) == 0
 
     def save_and_stop(watch: Watch) -> None:
         save(watch)
@@ -63,7 +71,8 @@ def test_a_resumed_run_equals_an_unbroken_one(
     save = Watch._save
     with monkeypatch.context() as context:
         context.setattr(Watch, "_save", save_and_stop)
-        assert train.main([*SHORT, "--run-dir", str(tmp_path / "broken")]) == train.INTERRUPTED
+        stopped = train.main([*SHORT, *more, "--run-dir", str(tmp_path / "broken")])
+        assert stopped == train.INTERRUPTED
     assert train.main(["--resume", str(tmp_path / "broken")]) == 0
     assert train.main(["--resume", str(tmp_path / "broken")]) == train.USAGE_ERROR
     (header, tensors), (other_header, other_tensors) = (
@@ -158,6 +167,12 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         (["--snapshot-every", "9"], "snapshot_every: expected one_seat or an opponent_share above"),
         (["--opponent-share", "0.5"], "opponent_share: expected opponents or snapshot_every"),
         (["--teacher", "careful"], "teacher: expected teacher_decisions above 0 beside it"),
+        (["--levels", "-1"], "levels: expected at least 0; got -1"),
+        (["--lookahead"], "lookahead: expected a teacher for all of the run"),
+        (
+            ["--lookahead", "--teacher", "careful", "--teacher-decisions", "9"],
+            "got 'careful' and teacher_decisions 9",
+        ),
         (["--resume", "nowhere"], "--resume: expected a run folder"),
         (["--resume", "nowhere", "--seed", "3"], "--resume: expected no other option"),
         (["--resume", "nowhere", "--decisions", "9"], "--resume: expected a run folder"),
@@ -178,6 +193,7 @@ def test_settings_that_cannot_work_are_refused(
         {"opponent_share": 0.5, "snapshot_every": 9},
         {"opponent_share": 0.5, "opponents": ("random",)},
         {"num_players": 6, "variant": "listed"},
+        {"lookahead": True, "teacher": "greedy"},
     ],
 )
 def test_settings_that_work_are_not_refused(settings: dict[str, Any]) -> None:

@@ -17,20 +17,20 @@ import agents
 from agents import ppo
 from threeup_env import Batch, action_id
 from threeup_env.actions import NUM_ACTIONS
-from threeup_env.observation import observation_size
+from threeup_env.observation import observation_fields, observation_size
 
 Rows = tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]
 
 
-def policy_for(*num_players: int, seed: int = 0) -> ppo.Policy:
+def policy_for(*num_players: int, seed: int = 0, levels: int = 0) -> ppo.Policy:
     """An untrained policy with weights large enough to have opinions."""
     rng = np.random.default_rng(seed)
-    sizes = [observation_size(max(num_players)), 16, NUM_ACTIONS]
+    sizes = [observation_size(max(num_players)) * (1 + levels), 16, NUM_ACTIONS]
     layers = [
         (rng.normal(0, 0.3, (out, into)).astype(np.float32), rng.normal(0, 1, out).astype("f4"))
         for into, out in pairwise(sizes)
     ]
-    return ppo.Policy(layers, num_players, {"seed": seed})
+    return ppo.Policy(layers, num_players, {"seed": seed}, levels=levels)
 
 
 def decisions(num_players: int = 2, steps: int = 40) -> Rows:
@@ -43,8 +43,9 @@ def decisions(num_players: int = 2, steps: int = 40) -> Rows:
     return batch.observations, batch.action_masks
 
 
-def test_a_saved_policy_reads_back_as_it_was(tmp_path: Path) -> None:
-    policy = replace(policy_for(2), temperature=0.5)
+@pytest.mark.parametrize("levels", [0, 3])
+def test_a_saved_policy_reads_back_as_it_was(levels: int, tmp_path: Path) -> None:
+    policy = replace(policy_for(2, levels=levels), temperature=0.5)
     policy.save(tmp_path / "policy.safetensors")
     found = ppo.read(tmp_path / "policy.safetensors")
     np.testing.assert_array_equal(
@@ -61,7 +62,7 @@ def test_the_facts_of_a_policy_are_json_in_the_header(tmp_path: Path) -> None:
     facts = json.loads(header["__metadata__"]["threeup_policy"])
     assert facts["env"] == "threeup-v0"
     assert facts["num_players"] == [3]
-    assert facts["architecture"] == {"layers": [159, 16, 94], "activation": "relu"}
+    assert facts["architecture"] == {"layers": [159, 16, 94], "activation": "relu", "levels": 0}
 
 
 def test_illegal_actions_have_no_probability_and_are_never_drawn() -> None:
@@ -98,8 +99,25 @@ def test_choosing_row_by_row_is_choosing_at_once() -> None:
     np.testing.assert_array_equal(whole.act(observations, masks), rows)
 
 
-def test_a_policy_for_several_tables_pads_the_smaller_ones() -> None:
-    policy = policy_for(2, 4)
+def test_levels_say_which_features_are_at_least_so_high() -> None:
+    observations, _ = decisions()
+    size = observations.shape[1]
+    weights = np.zeros((NUM_ACTIONS, 5 * size), np.float32)
+    hand_size = observation_fields(2)["hand_size[0]"].start
+    for level in range(5):  # the counts themselves, then four levels
+        weights[level, level * size + hand_size] = 1
+    policy = ppo.Policy([(weights, np.zeros(NUM_ACTIONS, np.float32))], (2,), levels=4)
+    logits = policy.logits(observations)
+    cards = observations[:, hand_size]
+    assert {2, 3, 4} <= set(cards.tolist())
+    np.testing.assert_array_equal(logits[:, 0], cards)
+    for level in (1, 2, 3, 4):
+        np.testing.assert_array_equal(logits[:, level], np.where(cards < level, 0, 1))
+
+
+@pytest.mark.parametrize("levels", [0, 3])
+def test_a_policy_for_several_tables_pads_the_smaller_ones(levels: int) -> None:
+    policy = policy_for(2, 4, levels=levels)
     observations, _ = decisions(num_players=2)
     padded = np.pad(observations, ((0, 0), (0, observation_size(4) - observation_size(2))))
     np.testing.assert_allclose(policy.logits(observations), policy.logits(padded), atol=1e-5)
@@ -168,6 +186,11 @@ def write_pickle(path: Path) -> None:
             facts_changed(architecture={"layers": [130, 32, 94]}), "expected tensor", id="shapes"
         ),
         pytest.param(facts_changed(num_players=[6]), "expected 246 inputs", id="table size"),
+        pytest.param(
+            facts_changed(architecture={"layers": [130, 16, 94], "levels": 2}),
+            "expected 390 inputs",
+            id="levels",
+        ),
     ],
 )
 def test_what_is_no_policy_for_this_environment_is_refused_by_name(

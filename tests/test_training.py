@@ -204,7 +204,7 @@ def test_the_teachers_last_rollout_is_imitated_too() -> None:
 
 def test_training_starts_from_a_policy() -> None:
     shipped = ppo.policy_of("ppo", 3)
-    model = learner(3, hidden=(128, 128))
+    model = learner(3, hidden=(128, 128), levels=shipped.levels)
     model.policy.load_actor(shipped)
     batch = Batch(50, 3, seed=1)
     batch.reset()
@@ -215,13 +215,24 @@ def test_training_starts_from_a_policy() -> None:
     )
     with pytest.raises(ValueError, match=r"start from: expected layers \[\(64, "):
         learner(3, hidden=(64, 64)).policy.load_actor(shipped)
+    with pytest.raises(ValueError, match=rf"hidden \[128, 128\], levels {shipped.levels}\)"):
+        learner(3, hidden=(128, 128), levels=9).policy.load_actor(shipped)
     with pytest.raises(ValueError, match="'greedy': expected a policy, such as 'ppo'"):
         ppo.policy_of("greedy", 3)
 
 
 def test_a_run_that_learns_nothing_ends_as_the_policy_that_it_starts_from(tmp_path: Path) -> None:
     options = ["--num-players", "3", "--num-games", "32", "--rollout-steps", "16"]
-    options += ["--decisions", "500", "--learning-rate", "1e-12", "--num-threads", "1"]
+    options += [
+        "--levels",
+        str(ppo.shipped(3).levels),
+        "--decisions",
+        "500",
+        "--learning-rate",
+        "1e-12",
+        "--num-threads",
+        "1",
+    ]
     options += ["--ladder-deals", "5", "--run-dir", str(tmp_path / "run")]
     assert train.main([*options, "--start-from", "ppo"]) == 0
     exported = ppo.read(tmp_path / "run" / "policy.safetensors")
@@ -273,8 +284,9 @@ def test_the_masked_softmax_is_torchs_and_so_is_its_gradient() -> None:
         torch.testing.assert_close(*gradients)
 
 
-def test_the_policy_does_not_see_what_only_the_critic_may() -> None:
-    model = learner(3)
+@pytest.mark.parametrize("levels", [0, 4])
+def test_the_policy_does_not_see_what_only_the_critic_may(levels: int) -> None:
+    model = learner(3, levels=levels)
     train_once(model)
     buffer = collect(model)
     seen = torch.from_numpy(buffer.observations[: buffer.pos])
@@ -289,8 +301,9 @@ def test_the_policy_does_not_see_what_only_the_critic_may() -> None:
     assert learner(3, privileged_critic=False).observation_space.shape == (159,)
 
 
-def test_numpy_and_torch_give_the_same_probabilities() -> None:
-    model = learner(hidden=(128, 128))
+@pytest.mark.parametrize("levels", [0, 4])
+def test_numpy_and_torch_give_the_same_probabilities(levels: int) -> None:
+    model = learner(hidden=(128, 128), levels=levels)
     for _ in range(3):
         train_once(model)
     buffer = collect(model)
@@ -387,8 +400,12 @@ def test_every_metric_of_a_run_is_explained_in_the_readme(tmp_path: Path) -> Non
     options = ["--num-games", "32", "--rollout-steps", "16", "--minibatch", "256"]
     options += ["--teacher", "careful", "--teacher-decisions", "600", "--decisions", "6000"]
     options += ["--ladder-every", "3000", "--ladder-deals", "10", "--num-threads", "1"]
-    assert train.main([*options, "--run-dir", str(tmp_path)]) == 0
-    events = EventAccumulator(str(tmp_path / "logs"))
-    events.Reload()
+    lookahead = ["--lookahead", "--teacher", "careful", "--teacher-decisions", "0"]
+    logged: set[str] = set()
+    for name, more in (("ppo", []), ("lookahead", lookahead)):
+        assert train.main([*options, *more, "--run-dir", str(tmp_path / name)]) == 0
+        events = EventAccumulator(str(tmp_path / name / "logs"))
+        events.Reload()
+        logged |= set(events.Tags()["scalars"])
     named = [name for row in table_rows("metric") for name in re.findall("`([^`]+)`", row[0])]
-    assert sorted(named) == sorted(events.Tags()["scalars"])
+    assert sorted(named) == sorted(logged)
