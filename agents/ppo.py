@@ -234,16 +234,17 @@ def read(path: Path) -> Policy:
             raise ValueError(
                 f"policy {str(path)!r}: expected {key} {expected!r}; got {facts.get(key)!r}"
             )
+    levels = facts["architecture"].get("levels", 0)
     return Policy(
-        _layers(path, facts, tensors),
+        _layers(path, facts, levels, tensors),
         tuple(facts["num_players"]),
         facts["training"],
         facts["temperature"],
-        facts["architecture"].get("levels", 0),
+        levels,
     )
 
 
-def _layers(path: Path, facts: dict[str, Any], tensors: dict[str, Any]) -> Layers:
+def _layers(path: Path, facts: dict[str, Any], levels: int, tensors: dict[str, Any]) -> Layers:
     """Check the tensors against the architecture that the file states, and the table."""
     sizes = facts["architecture"]["layers"]
     layers = []
@@ -257,9 +258,7 @@ def _layers(path: Path, facts: dict[str, Any], tensors: dict[str, Any]) -> Layer
                     f"got {got}"
                 )
         layers.append((tensors[f"{i}.weights"], tensors[f"{i}.biases"]))
-    inputs = observation_size(max(facts["num_players"])) * (
-        1 + facts["architecture"].get("levels", 0)
-    )
+    inputs = observation_size(max(facts["num_players"])) * (1 + levels)
     expected = (inputs, NUM_ACTIONS)
     if (sizes[0], sizes[-1]) != expected:
         raise ValueError(

@@ -1,5 +1,6 @@
 """What happens between rollouts: checkpoints, snapshots, the ladder, and the display."""
 
+import gc
 import json
 import time
 from pathlib import Path
@@ -175,6 +176,7 @@ class Watch(BaseCallback):
         curve = [rung.as_json() for rung in self.rungs]
         (self.folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n")
         ladder.draw_curves(self.rungs, settings.num_players, self.folder / "curve.png")
+        gc.collect()  # a figure refers to itself: 3 MB each would wait for a rare collection
         self._export(curve)
 
     def _export(self, curve: list[dict[str, Any]]) -> None:

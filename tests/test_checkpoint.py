@@ -1,5 +1,6 @@
 """Runs of train.py: settings, checkpoints, resuming, and what the run says about itself."""
 
+import gc
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -261,3 +263,15 @@ def test_a_fall_in_strength_is_noticed() -> None:
     earlier = [rung(1, 0.3), rung(2, 0.5)]
     assert ladder.falls(earlier, [rung(3, 0.47)]) == []
     assert ladder.falls(earlier, [rung(3, 0.45)])[0].startswith("weaker than at 2 decisions: ")
+
+
+def test_measurements_leave_no_figures_in_memory(tmp_path: Path) -> None:
+    gc.disable()  # or a collection by chance would hide what is left behind
+    try:
+        before = sum(type(each) is Figure for each in gc.get_objects())
+        assert train.main([*SHORT, "--run-dir", str(tmp_path / "run")]) == 0
+        after = sum(type(each) is Figure for each in gc.get_objects())
+    finally:
+        gc.enable()
+    assert (tmp_path / "run" / "curve.png").exists()
+    assert after <= before
