@@ -20,7 +20,8 @@ from rich.table import Table
 import agents
 from agents import second_views
 from agents.analysis import Analysis
-from agents.folder import RESULTS, Folder, write_text
+from agents.files import whole, write_text
+from agents.folder import RESULTS, Folder
 from agents.games import Match
 from agents.replay import replay
 from agents.statistics import CONFIDENCE
@@ -242,21 +243,16 @@ def write(folder: Path, results: dict[str, Any], matches: Sequence[Match]) -> No
 
 def write_games(path: Path, matches: Sequence[Match]) -> None:
     """Write a row a game."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            game = 0
-            for match in matches:
-                columns = match.columns()
-                if game == 0:
-                    writer.writerow(["game", *columns])
-                for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-                    writer.writerow([game, *row])
-                    game += 1
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        game = 0
+        for match in matches:
+            columns = match.columns()
+            if game == 0:
+                writer.writerow(["game", *columns])
+            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                writer.writerow([game, *row])
+                game += 1
 
 
 def show_agents() -> None:

@@ -13,7 +13,7 @@ SPECS: Final = {
     "careful": "a hand-written player that counts cards",
     "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
     "search:N": "tree search of N iterations over such worlds",
-    "ppo": "the shipped policy for the table size it sees; plays by its probabilities",
+    "ppo": "the shipped policy for the table size it sees, sampled at the temperature that its file states",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
     "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
 }

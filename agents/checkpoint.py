@@ -15,9 +15,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from agents import ppo
+from agents.files import whole
 from agents.selfplay import SelfPlayPPO
 from threeup_env.state import STATE_DTYPE
 
+FILE: Final = "checkpoint.safetensors"
+"""Its name in a run's folder."""
 FORMAT: Final = 1
 """Version of the file."""
 _KEY: Final = "threeup_checkpoint"
@@ -58,12 +61,11 @@ def save(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
         "rng": model.rng.bit_generator.state,
         "facts": facts,
     }
-    temporary = path.with_name(path.name + ".part")
     contiguous = {name: value.detach().contiguous() for name, value in tensors.items()}
-    save_file(contiguous, temporary, metadata={_KEY: json.dumps(header)})
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with whole(path) as temporary:
+        save_file(contiguous, temporary, metadata={_KEY: json.dumps(header)})
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 COUNTERS: Final = ("num_timesteps", "_n_updates", "_current_progress_remaining", "num_snapshots")
@@ -80,12 +82,7 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
         ValueError: not a checkpoint, truncated, or of other settings or another layout.
     """
     header, tensors = _read(path)
-    for name, value in model.policy.state_dict().items():
-        if tensors[f"policy.{name}"].shape != value.shape:
-            raise ValueError(
-                f"checkpoint {str(path)!r}: expected {name} of shape {tuple(value.shape)}; "
-                f"got {tuple(tensors[f'policy.{name}'].shape)}"
-            )
+    _check_shapes(path, model, tensors)
     policy = {name: tensors[f"policy.{name}"] for name in model.policy.state_dict()}
     model.policy.load_state_dict(policy)
     optimizer = model.policy.optimizer.state_dict()
@@ -101,20 +98,7 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
         if name.startswith("carried.")
     }
     model.carried = carried or None
-    model.pool = [
-        ppo.Policy(
-            [
-                (
-                    tensors[f"pool.{index}.{layer}.weights"].numpy(),
-                    tensors[f"pool.{index}.{layer}.biases"].numpy(),
-                )
-                for layer in range(num_layers)
-            ],
-            (games.batch.num_players,),
-            levels=model.policy.levels,
-        )
-        for index, num_layers in enumerate(header["pool"])
-    ]
+    model.pool = [_snapshot(model, tensors, i, depth) for i, depth in enumerate(header["pool"])]
     for name in COUNTERS:
         setattr(model, name, header["counters"][name])
     model.rng.bit_generator.state = header["rng"]
@@ -122,6 +106,20 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
     model._last_obs = games.batch.observations  # else SB3 deals anew
     facts: dict[str, Any] = header["facts"]
     return facts
+
+
+def _check_shapes(path: Path, model: SelfPlayPPO, tensors: dict[str, torch.Tensor]) -> None:
+    """Refuse a checkpoint of other networks, table sizes or numbers of games."""
+    expected = {f"policy.{name}": value.shape for name, value in model.policy.state_dict().items()}
+    expected["states"] = torch.Size((model.env.num_envs, STATE_DTYPE.itemsize))
+    expected["seat_agents"] = torch.Size(model.env.seat_agents.shape)
+    for name, shape in expected.items():
+        found = tuple(tensors[name].shape) if name in tensors else None
+        if found != tuple(shape):
+            raise ValueError(
+                f"checkpoint {str(path)!r}: expected {name} of shape {tuple(shape)}; "
+                f"got {found or 'none'}"
+            )
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -143,6 +141,22 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
                 f"checkpoint {str(path)!r}: expected {key} {value!r}; got {header.get(key)!r}"
             )
     return header, tensors
+
+
+def _snapshot(
+    model: SelfPlayPPO, tensors: dict[str, torch.Tensor], index: int, num_layers: int
+) -> ppo.Policy:
+    """One policy of the opponent pool."""
+    arrays = {
+        name: tensor.numpy()
+        for name, tensor in tensors.items()
+        if name.startswith(f"pool.{index}.")
+    }
+    layers = [
+        (arrays[f"pool.{index}.{layer}.weights"], arrays[f"pool.{index}.{layer}.biases"])
+        for layer in range(num_layers)
+    ]
+    return ppo.Policy(layers, (model.env.batch.num_players,), levels=model.policy.levels)
 
 
 def _group(tensors: dict[str, torch.Tensor], prefix: str) -> dict[int, dict[str, torch.Tensor]]:

@@ -22,6 +22,7 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from agents import value
+from agents.files import whole
 from agents.network import perceptron
 from agents.worlds import roll_out, rollout_action
 from threeup_env import Batch
@@ -159,19 +160,17 @@ def fit(network: nn.Module, features: torch.Tensor, shares: torch.Tensor, config
 
 
 def save(network: nn.Sequential, facts: dict[str, object], path: Path) -> None:
-    """Write the file as `value.read` wants it: first beside it, then renamed."""
+    """Write the file as `value.read` wants it, whole or not at all."""
     layers = [layer for layer in network if isinstance(layer, nn.Linear)]
     tensors = []
     for layer in layers:
         tensors += [layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy()]
     tensors[4] = tensors[4].flatten()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
     header = {value.FACTS: json.dumps(facts, default=str)}
-    save_file(
-        dict(zip(value.ValueNetwork._fields, tensors, strict=True)), temporary, metadata=header
-    )
-    temporary.replace(path)
+    named = dict(zip(value.ValueNetwork._fields, tensors, strict=True))
+    with whole(path) as temporary:
+        save_file(named, temporary, metadata=header)
 
 
 if __name__ == "__main__":

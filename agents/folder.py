@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from agents.files import read_json, write_text
 from agents.games import Match
 from agents.line_ups import LineUp
 
@@ -95,32 +96,3 @@ def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
                 f"out: {path} holds a run with {name} {before!r}; got {now!r}. "
                 "Choose another folder"
             )
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        ValueError: there is none, or it is damaged.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: expected a JSON file; {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: expected a JSON object; got {type(found).__name__}")
-    return found
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all.
-
-    Raises:
-        OSError: e.g. a full disk; the file that was there is still there.
-    """
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

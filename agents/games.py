@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from agents.files import whole
+
 _SUMMED: Final = ("seconds", "decisions")
 
 
@@ -104,14 +106,9 @@ class Match:
         Raises:
             OSError: e.g. a full disk; then no file is left behind.
         """
-        temporary = path.with_suffix(".tmp")
         arrays = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
-        try:
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, line_up=np.array(self.line_up), **arrays)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, line_up=np.array(self.line_up), **arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Match":

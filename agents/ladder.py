@@ -96,7 +96,7 @@ def falls(earlier: Sequence[Rung], now: Sequence[Rung]) -> list[str]:
 
 
 def draw_curves(rungs: Sequence[Rung], num_players: int, path: Path) -> None:
-    """Draw strength against decisions and against minutes as a PNG."""
+    """Draw strength against decisions and against minutes, as a PNG whatever its name."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -118,4 +118,4 @@ def draw_curves(rungs: Sequence[Rung], num_players: int, path: Path) -> None:
     left.set_ylabel("share of wins")
     if lines:
         left.legend()
-    figure.savefig(path)
+    figure.savefig(path, format="png")

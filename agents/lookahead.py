@@ -1,12 +1,10 @@
 """Learning by looking ahead: what a teacher does, bettered where the cards are nearly known.
 
-While there is a draw pile, which action is better is mostly chance, and a page of rules
-(`agents.careful`) is hard to beat; once it is empty, many decisions are worth a tenth of a game.
-There the policy plays, and each of its legal actions is played on for a few turns with the true
-cards and then judged by the network of the searches (`agents.value`). The policy learns to
-expect these values: hidden cards even out over many games, as in a search they do over many
-drawn worlds, and what is left depends on nothing but the observation. Elsewhere the teacher
-plays, and the policy imitates it. Only this training sees the true cards; the policy never does.
+While there is a draw pile, a page of rules (`agents.careful`) is hard to beat: the policy imitates
+it, or another teacher. Once it is empty, many decisions are worth a tenth of a game. There the
+policy plays, and learns what each legal action is worth when it is played on for a few turns with
+the true cards and then judged by `agents.value`: hidden cards even out over many games, as in a
+search over many drawn worlds. Only this training sees the true cards; the policy never does.
 """
 
 from collections.abc import Iterator
@@ -19,7 +17,8 @@ import torch
 import agents
 from agents.masked import choose, log_probs_and_entropies
 from agents.rollout import ChainBuffer
-from agents.selfplay import Games, SelfPlayPPO
+from agents.selfplay import SelfPlayPPO
+from agents.training_games import Games
 from agents.value import ValueNetwork, horizon, play_on, shipped, worth
 from threeup_env.actions import NUM_ACTIONS
 from threeup_env.compiled import compiled
@@ -70,6 +69,7 @@ class LookAhead(SelfPlayPPO):
         rollout_buffer.reset()
         callback.on_rollout_start()
         self._seat_opponents()
+        env.play_forced(rollout_buffer)
         assert self.teacher is not None
         teacher = agents.make(self.teacher, self._seeds(1)[0])
         network = shipped(env.batch.num_players)
@@ -97,6 +97,9 @@ class LookAhead(SelfPlayPPO):
         self._lessons = Lessons(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
         callback.on_rollout_end()
         return True
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_lessons"]
 
     def _draw(
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]

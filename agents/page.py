@@ -19,7 +19,7 @@ from typing import Any, Final
 import tyro
 
 import agents
-from agents.folder import write_text
+from agents.files import write_text
 from agents.recording import Recording, Weights
 from agents.session import PERSON
 from threeup_env.actions import ACTION_NAMES

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 import agents
+from agents.files import whole
 from threeup_env.actions import ACTION_NAMES, NUM_ACTIONS
 from threeup_env.observation import OBSERVATION_DTYPE, num_players_of, observation_size
 
@@ -105,7 +106,7 @@ class Policy:
         return weights
 
     def save(self, path: Path) -> None:
-        """Write the file: first beside it, then renamed, so that it is never half there."""
+        """Write the file, whole or not at all."""
         facts = {
             "format": FORMAT,
             "env": ENV_ID,
@@ -123,9 +124,8 @@ class Policy:
         for i, (weights, biases) in enumerate(self.layers):
             tensors[f"{i}.weights"] = np.ascontiguousarray(weights, np.float32)
             tensors[f"{i}.biases"] = np.ascontiguousarray(biases, np.float32)
-        temporary = path.with_name(path.name + ".part")
-        save_file(tensors, temporary, metadata={_KEY: json.dumps(facts)})
-        temporary.replace(path)
+        with whole(path) as temporary:
+            save_file(tensors, temporary, metadata={_KEY: json.dumps(facts)})
 
 
 class PPO:

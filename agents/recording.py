@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 import agents
 from agents.base import Agent
-from agents.folder import write_text
+from agents.files import write_text
 from threeup_env.actions import NUM_ACTIONS, action_id
 from threeup_env.batch import Batch
 from threeup_env.cards import RANK_NAMES, VARIANT_NAMES

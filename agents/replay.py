@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.deals import PUBLIC_SEED, draw_deals
-from agents.folder import GAMES, RESULTS, read_block, read_json
+from agents.files import read_json
+from agents.folder import GAMES, RESULTS, read_block
 from agents.games import Match
 from agents.line_ups import LineUp
 from agents.match import play_block

@@ -151,6 +151,7 @@ class ChainBuffer(MaskableRolloutBuffer):
     ) -> Generator[MaskableRolloutBufferSamples, None, None]:
         """Give all trained decisions once, shuffled, in minibatches of nearly equal size."""
         number = 1 if batch_size is None else max(1, round(self.num_trained / batch_size))
+        number = min(number, max(1, self.num_trained // 2))  # MaskablePPO takes their deviation
         tensors = [
             torch.from_numpy(array)
             for array in (

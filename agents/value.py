@@ -90,11 +90,13 @@ def read(path: Path, num_players: int) -> ValueNetwork:
             layers = [file.get_tensor(name) for name in ValueNetwork._fields]
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{str(path)!r}: expected a value network; got {error}") from error
-    expected = (value_size(num_players), HIDDEN[0])
-    if layers[0].shape != expected or facts.get("num_players") != num_players:
+    first, second = HIDDEN
+    expected = [(value_size(num_players), first), (first,), HIDDEN, (second,), (second,), (1,)]
+    shapes = [layer.shape for layer in layers]
+    if shapes != expected or facts.get("num_players") != num_players:
         raise ValueError(
-            f"{str(path)!r}: expected a value network for {num_players} players, first layer "
-            f"{expected}; got one for {facts.get('num_players')}, {layers[0].shape}"
+            f"{str(path)!r}: expected a value network for {num_players} players, layers "
+            f"{expected}; got one for {facts.get('num_players')}, {shapes}"
         )
     return ValueNetwork(*(np.ascontiguousarray(layer, np.float32) for layer in layers))
 

@@ -3,44 +3,20 @@
 import gc
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents import checkpoint, ladder
+from agents.files import whole, write_text
 from agents.ladder import Rung
 from agents.selfplay import SelfPlayPPO
-
-
-class Settings(Protocol):
-    """Those settings of a run that matter here."""
-
-    @property
-    def num_players(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def seed(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def decisions(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def variant(self) -> str: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def temperature(self) -> float: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def snapshot_every(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def pool_size(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def ladder(self) -> tuple[str, ...]: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def ladder_every(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def ladder_deals(self) -> int: ...  # noqa: D102 (train.Config documents it)
-    @property
-    def checkpoint_every(self) -> int: ...  # noqa: D102 (train.Config documents it)
+from agents.settings import Config
 
 
 class Watch(BaseCallback):
@@ -50,16 +26,25 @@ class Watch(BaseCallback):
         settings: of the run.
         folder: of the run.
         console: for the display.
+        begin: called with settings, folder and commands once there is a checkpoint.
     """
 
     model: SelfPlayPPO
 
-    def __init__(self, settings: Settings, folder: Path, console: Console) -> None:
+    def __init__(
+        self,
+        settings: Config,
+        folder: Path,
+        console: Console,
+        begin: Callable[[Config, Path, list[str]], None],
+    ) -> None:
         super().__init__()
         self.settings = settings
         self.folder = folder
         self.console = console
+        self.begin = begin
         self.commands: list[str] = []
+        self.started_from: dict[str, Any] | None = None  # facts of that policy's training
         self.rungs: list[Rung] = []
         self.seconds = 0.0
         self._resumed_at = 0
@@ -84,6 +69,7 @@ class Watch(BaseCallback):
         self._due = facts["due"]
         self._resumed_at = facts["decisions"]
         self.commands[:0] = facts["commands"]
+        self.started_from = facts["started_from"]
 
     def __enter__(self) -> "Watch":
         self._progress.start()
@@ -103,6 +89,7 @@ class Watch(BaseCallback):
             for name in self._due:
                 self._schedule(name)
             self._save()
+        self.begin(self.settings, self.folder, self.commands)
 
     def _on_step(self) -> bool:
         return True
@@ -116,7 +103,6 @@ class Watch(BaseCallback):
         if games := tally.get("games", 0):
             self.logger.record("games/length", tally["length"] / games)
             self.logger.record("games/cut_off_share", tally["cut off"] / games)
-        self.logger.record("time/decisions_per_second", self._speed())
 
     def _on_training_end(self) -> None:
         self._after_update(is_last=True)
@@ -125,6 +111,7 @@ class Watch(BaseCallback):
         """Do what is due; the model is between an update and the next rollout."""
         self.num_timesteps = self.model.num_timesteps
         self.seconds += time.perf_counter() - self._tick
+        self.logger.record("time/decisions_per_second", self._speed())
         if self._is_due("snapshot") and self.settings.snapshot_every:
             self.model.add_snapshot(self.settings.pool_size)
         if self._is_due("ladder") or is_last:
@@ -174,12 +161,14 @@ class Watch(BaseCallback):
                 highlight=False,
             )
         curve = [rung.as_json() for rung in self.rungs]
-        (self.folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n")
-        ladder.draw_curves(self.rungs, settings.num_players, self.folder / "curve.png")
+        write_text(self.folder / "curve.json", json.dumps(curve, indent=1) + "\n")
+        with whole(self.folder / "curve.png") as picture:
+            ladder.draw_curves(self.rungs, settings.num_players, picture)
         gc.collect()  # a figure refers to itself: 3 MB each would wait for a rare collection
         self._export(curve)
 
     def _export(self, curve: list[dict[str, Any]]) -> None:
+        before = {} if self.started_from is None else {"started_from": self.started_from}
         policy = self.model.export(
             (self.settings.num_players,),
             self.settings.temperature,
@@ -188,6 +177,7 @@ class Watch(BaseCallback):
             decisions=self.num_timesteps,
             seconds=round(self.seconds, 1),
             curve=curve,
+            **before,
         )
         policy.save(self.folder / "policy.safetensors")
 
@@ -197,9 +187,10 @@ class Watch(BaseCallback):
             "decisions": self.num_timesteps,
             "due": self._due,
             "commands": self.commands,
+            "started_from": self.started_from,
             "rungs": [rung.__dict__ for rung in self.rungs],
         }
-        checkpoint.save(self.folder / "checkpoint.safetensors", self.model, facts)
+        checkpoint.save(self.folder / checkpoint.FILE, self.model, facts)
 
     def _show(self) -> None:
         latest = {(rung.opponent, rung.mode): rung for rung in self.rungs}

@@ -1,6 +1,7 @@
 """Runs of train.py: settings, checkpoints, resuming, and what the run says about itself."""
 
 import gc
+import itertools
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,10 @@ import torch
 from matplotlib.figure import Figure
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from stable_baselines3.common.logger import Logger
 
 import train
-from agents import checkpoint, ladder, ppo
+from agents import checkpoint, ladder, ppo, watch
 from agents.ladder import Rung
 from agents.referee import AgentError
 from agents.selfplay import SelfPlayPPO
@@ -29,9 +32,10 @@ ROOT = Path(__file__).parents[1]
 torch.set_num_threads(1)  # these networks are too small for more
 
 
-def learner(num_players: int = 2) -> SelfPlayPPO:
+def learner(num_players: int = 2, **settings: Any) -> SelfPlayPPO:
     """A small learner with its games dealt."""
-    model = train.build(train.Config(num_players=num_players, num_games=16, hidden=(16, 16)))
+    small: dict[str, Any] = {"num_games": 16, "hidden": (16, 16)}
+    model = train.build(train.Config(num_players=num_players, **(small | settings)))
     model._setup_learn(1000)
     return model
 
@@ -146,11 +150,69 @@ def test_what_is_no_checkpoint_is_refused_by_name(tmp_path: Path, spoil: str) ->
         checkpoint.load(path, model)
 
 
-def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_players": 3}, r"checkpoint '.*': expected policy\..* of shape"),
+        ({"hidden": (16, 16, 16)}, r"checkpoint '.*': expected policy\..* of shape"),
+        ({"num_games": 17}, r"checkpoint '.*': expected states of shape \(17, .*got \(16, "),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "checkpoint.safetensors"
-    checkpoint.save(path, learner(2), {})
-    with pytest.raises(ValueError, match=r"checkpoint .* expected"):
-        checkpoint.load(path, learner(3))
+    checkpoint.save(path, learner(), {})
+    with pytest.raises(ValueError, match=message):
+        checkpoint.load(path, learner(**settings))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "expected the settings of a run under 'config'; got None"),
+        ('{"config": 3}', "expected the settings of a run under 'config'; got 3"),
+        ('{"config": {"seed": 1, "lr": 2}}', "expected settings of train.py; got lr too"),
+        ('{"config": {"se', "expected a JSON file; Unterminated string"),
+        ("[]", "expected a JSON object; got list"),
+    ],
+)
+def test_what_is_no_config_is_refused_by_name(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text(text)
+    assert train.main(["--resume", str(tmp_path)]) == train.USAGE_ERROR
+    assert f"train.py: {tmp_path / 'config.json'}: {message}" in capsys.readouterr().err
+
+
+def test_a_run_stopped_before_its_first_checkpoint_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(watch: Watch) -> None:
+        raise KeyboardInterrupt
+
+    command = [*SHORT, "--run-dir", str(tmp_path / "run")]
+    with monkeypatch.context() as context:
+        context.setattr(Watch, "_save", stop)
+        assert train.main(command) == train.INTERRUPTED
+    assert capsys.readouterr().err.endswith("train.py: interrupted before the run began\n")
+    with monkeypatch.context() as context:
+        context.setattr(Watch, "_measure", stop)
+        assert train.main(command) == train.INTERRUPTED
+    assert f"interrupted; --resume {tmp_path / 'run'} goes on" in capsys.readouterr().err
+    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+
+
+def test_a_run_goes_on_without_the_policy_that_it_started_from(tmp_path: Path) -> None:
+    start = tmp_path / "start.safetensors"
+    learner().export((2,), made_by="hand").save(start)
+    command = [*SHORT, "--decisions", "1000", "--run-dir", str(tmp_path / "run")]
+    assert train.main([*command, "--start-from", str(start)]) == 0
+    start.unlink()
+    assert train.main(["--resume", str(tmp_path / "run"), "--decisions", "2000"]) == 0
+    training = ppo.read(tmp_path / "run" / "policy.safetensors").training
+    assert training["started_from"] == {"made_by": "hand"}
+    assert training["decisions"] >= 2000
 
 
 @pytest.mark.parametrize(
@@ -169,6 +231,11 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         (["--snapshot-every", "9"], "snapshot_every: expected one_seat or an opponent_share above"),
         (["--opponent-share", "0.5"], "opponent_share: expected opponents or snapshot_every"),
         (["--teacher", "careful"], "teacher: expected teacher_decisions above 0 beside it"),
+        (["--minibatch", "1"], "minibatch: expected at least 2; got 1"),
+        (["--entropy", "nan"], "entropy: expected at least 0; got nan"),
+        (["--clip", "0"], "clip: expected more than 0; got 0.0"),
+        (["--gamma", "1.5"], "gamma: expected 0 to 1; got 1.5"),
+        (["--gae-lambda", "-1"], "gae_lambda: expected 0 to 1; got -1.0"),
         (["--levels", "-1"], "levels: expected at least 0; got -1"),
         (["--lookahead"], "lookahead: expected a teacher for all of the run"),
         (
@@ -263,6 +330,36 @@ def test_a_fall_in_strength_is_noticed() -> None:
     earlier = [rung(1, 0.3), rung(2, 0.5)]
     assert ladder.falls(earlier, [rung(3, 0.47)]) == []
     assert ladder.falls(earlier, [rung(3, 0.45)])[0].startswith("weaker than at 2 decisions: ")
+
+
+def test_a_fall_in_strength_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def climb(*given: Any, decisions: int, **more: Any) -> list[Rung]:
+        share = 0.6 if decisions < 3500 else 0.4
+        return [Rung(decisions, 0.0, "greedy", "best", share, share - 0.02, share + 0.02, 0.0)]
+
+    monkeypatch.setattr(ladder, "climb", climb)
+    assert train.main([*SHORT, "--run-dir", str(tmp_path / "run")]) == 0
+    assert "weaker than at 3," in capsys.readouterr().err
+
+
+def test_decisions_a_second_are_those_of_the_time_that_they_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note(own: Logger, key: str, value: Any, *more: Any, **given: Any) -> None:
+        record(own, key, value, *more, **given)
+        if key == "time/decisions_per_second":
+            speeds.append(value)
+
+    record, seconds = Logger.record, itertools.count()
+    speeds: list[float] = []
+    monkeypatch.setattr(Logger, "record", note)
+    monkeypatch.setattr(watch, "time", SimpleNamespace(perf_counter=lambda: next(seconds)))
+    options = ["--num-games", "32", "--rollout-steps", "16", "--decisions", "2048"]
+    assert train.main([*options, "--ladder-deals", "2", "--run-dir", str(tmp_path / "run")]) == 0
+    # The clock is read twice between two updates: they are a second apart.
+    assert speeds == [32 * 16] * 4
 
 
 def test_measurements_leave_no_figures_in_memory(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import agents
 import evaluate
 import train
+from agents import ppo
 from threeup_env import ACTION_NAMES, observation_fields
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +69,14 @@ def test_the_agents_table_names_every_spec() -> None:
     assert [row[0].strip("`") for row in table_rows("spec")] == list(agents.SPECS)
 
 
+def test_the_temperatures_of_the_shipped_policies_are_stated() -> None:
+    two, more = re.findall(r"temperature of ([\d.]+) \(2 players\) or ([\d.]+) \(3 to 6\)", README)[
+        0
+    ]
+    assert ppo.shipped(2).temperature == float(two)
+    assert [ppo.shipped(n).temperature for n in range(3, 7)] == [float(more)] * 4
+
+
 def test_rules_cited_in_the_code_exist() -> None:
     for path in [*ROOT.glob("threeup_env/*.py"), *ROOT.glob("agents/*.py")]:
         cited = {int(number) for number in re.findall(r"\bR(\d+)\b", path.read_text())}
@@ -98,4 +107,5 @@ def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     pairings = json.loads((tmp_path / "results/quick/results.json").read_text())["pairings"]
     trained = {pair["against"]: pair for pair in pairings if pair["agent"].endswith("runs/quick")}
     assert trained["random"]["low"] > 0.5
+    assert trained["greedy"]["low"] > 0.5
     assert (tmp_path / "results/game-0.html").stat().st_size > 10_000

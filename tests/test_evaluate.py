@@ -49,7 +49,7 @@ def test_results_have_the_promised_keys(tmp_path: Path) -> None:
     rated = {row["agent"]: row for row in results["ratings"]}
     assert rated["random"]["rating"] == rated["random"]["low"] == rated["random"]["high"] == 0
     assert rated["greedy"]["low"] > 0
-    assert not list(out.rglob("*.tmp"))
+    assert not list(out.rglob("*.part"))
 
 
 def untimed(config: evaluate.Config) -> dict[str, Any]:

@@ -139,8 +139,9 @@ def test_every_decision_is_trained_on_once() -> None:
     assert trained + len(model.carried["chains"]) == model.num_timesteps
 
 
-def test_forced_moves_never_reach_the_network() -> None:
-    buffer = collect(learner(4))
+@pytest.mark.parametrize(("num_players", "variant"), [(4, "standard"), (2, "mini")])
+def test_forced_moves_never_reach_the_network(num_players: int, variant: str) -> None:
+    buffer = collect(learner(num_players, variant=variant, num_games=200))
     assert (buffer.action_masks[: buffer.pos].sum(axis=1) > 1).all()
     rows = np.arange(buffer.pos)
     assert buffer.action_masks[rows, buffer.actions[: buffer.pos]].all()
@@ -238,6 +239,39 @@ def test_a_run_that_learns_nothing_ends_as_the_policy_that_it_starts_from(tmp_pa
     exported = ppo.read(tmp_path / "run" / "policy.safetensors")
     for own, other in zip(exported.layers, ppo.shipped(3).layers, strict=True):
         np.testing.assert_allclose(own[0], other[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"lookahead": True, "teacher": "careful"}])
+def test_sb3_saves_and_loads_a_learner(settings: dict[str, Any], tmp_path: Path) -> None:
+    model = learner(3, opponents=("greedy",), opponent_share=0.5, **settings)
+    train_once(model)
+    model.save(tmp_path / "model")
+    games = learner(3, seed=5, opponent_share=0.5).env
+    loaded = type(model).load(tmp_path / "model", env=games)
+    assert loaded.num_timesteps == model.num_timesteps
+    assert loaded.rng.random() == model.rng.random()
+    assert loaded.rollout_buffer.rng is loaded.rng
+    assert [opponent.name for opponent in games.opponents] == ["greedy"]
+    for own, other in zip(loaded.export((3,)).layers, model.export((3,)).layers, strict=True):
+        np.testing.assert_array_equal(own[0], other[0])
+    loaded.learn(500, reset_num_timesteps=False)
+    assert loaded.num_timesteps >= model.num_timesteps + 500
+
+
+@pytest.mark.parametrize(("num_trained", "sizes"), [(2, {2}), (3, {3}), (7, {2, 3}), (9, {2, 3})])
+def test_no_minibatch_is_a_single_decision(num_trained: int, sizes: set[int]) -> None:
+    buffer = collect(learner())
+    for name in ("trained", "values", "advantages", "returns"):
+        setattr(buffer, name, getattr(buffer, name)[:num_trained])
+    buffer.num_trained = num_trained
+    assert {len(sample.actions) for sample in buffer.get(2)} == sizes
+
+
+def test_rollouts_of_next_to_nothing_are_survived() -> None:
+    model = learner(num_games=1, rollout_steps=1, minibatch=2)
+    for _ in range(20):
+        train_once(model)
+    assert np.isfinite(model.export((2,)).layers[0][0]).all()
 
 
 def test_illegal_actions_have_no_probability() -> None:
@@ -340,14 +374,17 @@ def test_privileged_input_is_the_hidden_cards(num_players: int) -> None:
 
 
 def test_only_training_imports_what_only_the_critic_may_see() -> None:
+    importers = []
     for path in [*ROOT.glob("threeup_env/*.py"), *ROOT.glob("agents/*.py"), *ROOT.glob("*.py")]:
-        imported = {
-            node.module
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom)
-        }
-        if "threeup_env.privileged" in imported:
-            assert path.name == "selfplay.py"
+        imported: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported |= {f"{node.module}.{alias.name}" for alias in node.names}
+        if any(name.startswith("threeup_env.privileged") for name in imported):
+            importers.append(path.name)
+    assert importers == ["training_games.py"]
 
 
 @pytest.mark.slow

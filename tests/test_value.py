@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from agents import value
 from agents.value import HORIZON, horizon, play_on, read, shipped, value_size, worth, write_features
@@ -139,6 +140,10 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     policy = value.SHIPPED.parent / "policies" / "ppo-3.safetensors"
     with pytest.raises(ValueError, match=r"ppo-3\.safetensors': expected a value network; got"):
         read(policy, 3)
+    other = shipped(3)._replace(second=np.zeros((64, 16), np.float32))
+    save_file(other._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
+    with pytest.raises(ValueError, match=r"expected a value network for 3 players, layers .*16"):
+        read(torn, 3)
 
 
 def test_another_network_is_another_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """Learning curves of several seeds: what the critic's view, all seats and a teacher are worth.
 
 Trains each arm with each seed, prints mean and spread at the end, and draws strength
-against decisions and against minutes. Runs that are already there are not trained again.
+against decisions and against minutes. Runs that are already there are not trained again,
+and one that was stopped goes on.
 
     python -m tests.benchmarks.learning_curves --num-players 2 --out runs/curves
 """
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import train
+from agents.settings import read_config
 
 ARMS: Final[dict[str, tuple[str, ...]]] = {
     "all seats, critic sees the cards": (),
@@ -67,17 +69,31 @@ def main(config: Config) -> None:
 
 
 def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
-    """Points of one run, sampled play against greedy; trains it if it isn't there."""
+    """Points of one run, sampled play against greedy; trains it as far as it isn't there."""
     folder = config.out / f"{config.num_players}p-{list(ARMS).index(arm)}-{seed}"
-    options = list(ARMS[arm])
+    options = ["--seed", str(seed), "--run-dir", str(folder), "--ladder", "greedy", *ARMS[arm]]
     if "--teacher" in options:
         options += ["--teacher-decisions", str(config.decisions // 4)]
     for name in ("num_players", "decisions", "ladder_every", "ladder_deals", "num_threads"):
         options += [f"--{name.replace('_', '-')}", str(getattr(config, name))]
-    if not (folder / "curve.json").exists():
-        train.main(["--seed", str(seed), "--run-dir", str(folder), *options])
-    points: list[dict[str, Any]] = json.loads((folder / "curve.json").read_text())
+    if (folder / "config.json").exists():
+        found = read_config(folder / "config.json")
+        if found != train.parse(options):
+            raise SystemExit(f"{folder}: expected a run of other settings; got {found}")
+        options = ["--resume", str(folder)]
+    points = read_points(folder)
+    if not points or points[-1]["decisions"] < config.decisions:
+        if code := train.main(options):
+            raise SystemExit(code)
+        points = read_points(folder)
     return [point for point in points if point["mode"] == "sampled"]
+
+
+def read_points(folder: Path) -> list[dict[str, Any]]:
+    """The curve of a run so far."""
+    path = folder / "curve.json"
+    points: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    return points
 
 
 def draw(config: Config, curves: dict[str, list[list[dict[str, Any]]]]) -> None:
