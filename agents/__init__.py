@@ -13,7 +13,7 @@ SPECS: Final = {
     "careful": "a hand-written player that counts cards",
     "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
     "search:N": "tree search of N iterations over such worlds",
-    "ppo": "the shipped policy for the table size it sees, sampled at the temperature that its file states",
+    "ppo": "the shipped policy for the table size it sees, sampled at its temperature",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
     "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
 }
@@ -92,7 +92,7 @@ def about(spec: str) -> str:
         return SPECS[spec]
     if spec.endswith(_BEST):
         return "always the most probable action of the policy"
-    return "actions by the probabilities of the policy"
+    return "actions by the probabilities of the policy, at its temperature"
 
 
 def _load_policy(spec: str, seed: int) -> Agent:
