@@ -2,7 +2,7 @@
 
 A chain is one seat's decisions in one game. Its last decision stays open until the seat
 decides again or the game ends; what is still open when a rollout is full is carried into
-the next one, so every decision is trained on and every outcome is paid.
+the next one, so no decision is lost and every outcome is paid.
 """
 
 from collections.abc import Generator

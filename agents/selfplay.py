@@ -12,7 +12,7 @@ import agents
 from agents import ppo
 from agents.masked import choose, log_probs_and_entropies
 from agents.network import AsymmetricPolicy
-from agents.rollout import ChainBuffer
+from agents.rollout import NONE, ChainBuffer
 from agents.training_games import Games
 
 TEACHER_ENTROPY = 0.1
@@ -23,7 +23,7 @@ the policy can still find out about them."""
 class SelfPlayPPO(MaskablePPO):
     """MaskablePPO whose rollouts are `Games`: schedules, update, logger, callbacks are theirs.
 
-    SB3's own `save` and `load` keep networks, counters and streams, but no games: `load(path,
+    SB3's own `save` and `load` keep networks, counters and `rng`, but no games: `load(path,
     env=games)` goes on with new ones. `agents.checkpoint` keeps everything, without pickles.
 
     Args:
@@ -35,7 +35,10 @@ class SelfPlayPPO(MaskablePPO):
         teacher: spec of the agent that plays the policy's seats at first.
         teacher_decisions: how many; policy and critic learn to imitate and to judge it.
         policy: class of the networks.
-        kwargs: MaskablePPO's; the device is always the CPU.
+        kwargs: MaskablePPO's; the device is the CPU.
+
+    Raises:
+        ValueError: no games, or another device.
     """
 
     env: Games
@@ -54,6 +57,10 @@ class SelfPlayPPO(MaskablePPO):
         policy: type[AsymmetricPolicy] = AsymmetricPolicy,
         **kwargs: Any,
     ) -> None:
+        if env is None:  # SB3's `load` without one
+            raise ValueError("env: expected the games to learn from; got None")
+        if (device := str(kwargs.pop("device", "cpu"))) not in ("auto", "cpu"):
+            raise ValueError(f"device: expected 'cpu', the one for small networks; got {device!r}")
         self.rng = np.random.default_rng() if rng is None else rng
         self.teacher = teacher
         self.teacher_decisions = teacher_decisions
@@ -73,13 +80,27 @@ class SelfPlayPPO(MaskablePPO):
             },
             rollout_buffer_class=ChainBuffer,
             rollout_buffer_kwargs={"num_players": env.batch.num_players},
-            **(kwargs | {"device": "cpu"}),
+            device="cpu",
+            **kwargs,
         )
 
     def _setup_model(self) -> None:
         super()._setup_model()
         self.rollout_buffer.rng = self.rng
         self._seat_opponents()
+
+    def _setup_learn(
+        self,
+        total_timesteps: int,
+        callback: Any = None,
+        reset_num_timesteps: bool = True,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        if reset_num_timesteps or self._last_obs is None:  # then SB3 deals anew
+            self.carried = None
+            self.rollout_buffer.last[:] = NONE
+        return super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "carried"]  # it belongs to the games
@@ -154,7 +175,10 @@ class SelfPlayPPO(MaskablePPO):
         return [int(seed) for seed in np.random.SeedSequence(entropy).generate_state(count)]
 
     def train(self) -> None:
-        """Update the networks: from the teacher if it played, else as MaskablePPO does."""
+        """Update the networks: from the teacher if it played, else as MaskablePPO does.
+
+        A lone decision is left out: MaskablePPO divides by the deviation of its advantages.
+        """
         if self.rollout_buffer.num_trained < 2:
             return
         if self.is_taught:

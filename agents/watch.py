@@ -69,7 +69,7 @@ class Watch(BaseCallback):
         self._due = facts["due"]
         self._resumed_at = facts["decisions"]
         self.commands[:0] = facts["commands"]
-        self.started_from = facts.get("started_from")  # older checkpoints have none
+        self.started_from = facts.get("started_from")  # older ones have none
 
     def __enter__(self) -> "Watch":
         self._progress.start()

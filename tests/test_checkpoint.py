@@ -173,6 +173,9 @@ def test_a_checkpoint_of_other_settings_is_refused(
         ("{}", "expected the settings of a run under 'config'; got None"),
         ('{"config": 3}', "expected the settings of a run under 'config'; got 3"),
         ('{"config": {"seed": 1, "lr": 2}}', "expected settings of train.py; got lr too"),
+        ('{"config": {"seed": null}}', "expected seed like 0; got None"),
+        ('{"config": {"hidden": 5}}', "expected hidden like (128, 128); got 5"),
+        ('{"config": {"ladder": "greedy"}}', "expected ladder like ('greedy',); got 'greedy'"),
         ('{"config": {"se', "expected a JSON file; Unterminated string"),
         ("[]", "expected a JSON object; got list"),
     ],
@@ -201,6 +204,22 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(
         assert train.main(command) == train.INTERRUPTED
     assert f"interrupted; --resume {tmp_path / 'run'} goes on" in capsys.readouterr().err
     assert train.main(["--resume", str(tmp_path / "run")]) == 0
+
+
+def test_a_run_of_an_earlier_version_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_without(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
+        save(path, model, {k: v for k, v in facts.items() if k != "started_from"})
+
+    save = checkpoint.save
+    monkeypatch.setattr(checkpoint, "save", save_without)
+    assert train.main([*SHORT, "--decisions", "1000", "--run-dir", str(tmp_path)]) == 0
+    facts = json.loads((tmp_path / "config.json").read_text())
+    for name in ("levels", "lookahead", "start_from"):
+        del facts["config"][name]
+    (tmp_path / "config.json").write_text(json.dumps(facts))
+    assert train.main(["--resume", str(tmp_path), "--decisions", "2000"]) == 0
 
 
 def test_a_run_goes_on_without_the_policy_that_it_started_from(tmp_path: Path) -> None:

@@ -241,6 +241,16 @@ def test_a_run_that_learns_nothing_ends_as_the_policy_that_it_starts_from(tmp_pa
         np.testing.assert_allclose(own[0], other[0], atol=1e-6)
 
 
+def test_games_that_are_dealt_anew_have_no_earlier_decisions() -> None:
+    model = learner(3)
+    model.learn(2000)
+    assert model.carried is not None
+    model._setup_learn(2000)
+    buffer = collect(model)
+    assert buffer.pos == model.num_timesteps  # what was played since, and nothing carried
+    assert (buffer.last < buffer.pos).all()
+
+
 @pytest.mark.parametrize("settings", [{}, {"lookahead": True, "teacher": "careful"}])
 def test_sb3_saves_and_loads_a_learner(settings: dict[str, Any], tmp_path: Path) -> None:
     model = learner(3, opponents=("greedy",), opponent_share=0.5, **settings)
@@ -254,6 +264,11 @@ def test_sb3_saves_and_loads_a_learner(settings: dict[str, Any], tmp_path: Path)
     assert [opponent.name for opponent in games.opponents] == ["greedy"]
     for own, other in zip(loaded.export((3,)).layers, model.export((3,)).layers, strict=True):
         np.testing.assert_array_equal(own[0], other[0])
+    assert loaded.carried is None
+    with pytest.raises(ValueError, match="env: expected the games to learn from; got None"):
+        type(model).load(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"device: expected 'cpu'.*; got 'cuda'"):
+        type(model)(games, device="cuda")
     loaded.learn(500, reset_num_timesteps=False)
     assert loaded.num_timesteps >= model.num_timesteps + 500
 

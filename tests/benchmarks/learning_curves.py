@@ -8,7 +8,7 @@ and one that was stopped goes on.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,8 +78,10 @@ def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
         options += [f"--{name.replace('_', '-')}", str(getattr(config, name))]
     if (folder / "config.json").exists():
         found = read_config(folder / "config.json")
-        if found != train.parse(options):
-            raise SystemExit(f"{folder}: expected a run of other settings; got {found}")
+        wanted, there = asdict(train.parse(options)), asdict(found)
+        if other := {name: there[name] for name in wanted if wanted[name] != there[name]}:
+            right = {name: wanted[name] for name in other}
+            raise SystemExit(f"{folder}: expected a run with {right}; got {other}")
         options = ["--resume", str(folder)]
     points = read_points(folder)
     if not points or points[-1]["decisions"] < config.decisions:
