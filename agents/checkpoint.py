@@ -147,14 +147,9 @@ def _snapshot(
     model: SelfPlayPPO, tensors: dict[str, torch.Tensor], index: int, num_layers: int
 ) -> ppo.Policy:
     """One policy of the opponent pool."""
-    arrays = {
-        name: tensor.numpy()
-        for name, tensor in tensors.items()
-        if name.startswith(f"pool.{index}.")
-    }
+    names = [f"pool.{index}.{layer}" for layer in range(num_layers)]
     layers = [
-        (arrays[f"pool.{index}.{layer}.weights"], arrays[f"pool.{index}.{layer}.biases"])
-        for layer in range(num_layers)
+        (tensors[f"{name}.weights"].numpy(), tensors[f"{name}.biases"].numpy()) for name in names
     ]
     return ppo.Policy(layers, (model.env.batch.num_players,), levels=model.policy.levels)
 
