@@ -1,10 +1,11 @@
-"""Learning by looking ahead: what a teacher does, bettered where the cards are nearly known.
+"""Learning by looking ahead: what a teacher does, bettered once the draw pile is empty.
 
 While there is a draw pile, a page of rules (`agents.careful`) is hard to beat: the policy imitates
-it, or another teacher. Once it is empty, many decisions are worth a tenth of a game. There the
-policy plays, and learns what each legal action is worth when it is played on for a few turns with
-the true cards and then judged by `agents.value`: hidden cards even out over many games, as in a
-search over many drawn worlds. Only this training sees the true cards; the policy never does.
+it, or another teacher. Once it is empty, some decisions are worth a tenth of a game and more.
+There the policy plays, and learns what each legal action gains over the teacher's: all are
+played on for a few turns in the same few worlds, drawn from what the seat knows, and then judged
+by `agents.value`. It is what a search does, without its time at play: the luck of so few worlds
+evens out over the decisions that are alike.
 """
 
 from collections.abc import Iterator
@@ -21,17 +22,23 @@ from agents.selfplay import SelfPlayPPO
 from agents.training_games import Games
 from agents.value import ValueNetwork, horizon, play_on, shipped, worth
 from threeup_env.actions import NUM_ACTIONS
+from threeup_env.cards import MAX_DECK_SIZE
 from threeup_env.compiled import compiled
+from threeup_env.determinize import deal_unseen, write_seen, write_unseen
+from threeup_env.rng import AGENTS, streams
 from threeup_env.rules import apply_action, write_legal_actions
 from threeup_env.state import STATE_DTYPE
 
-LOGITS_PER_WIN: Final = 30.0
-"""Logits are values times this: an action worth 0.1 of a game more is 20 times as likely."""
-VALUE_WEIGHT: Final = 10.0
-"""Weight of the squared error of values in the loss."""
-TEACHER_WEIGHT: Final = 0.2
-"""Weight of the cross-entropy with the teacher's actions."""
-TEACHER_SHARE: Final = 0.07
+NUM_WORLDS: Final = 8
+"""Worlds drawn for a decision."""
+MARGIN: Final = 0.02
+"""Win share that an action must gain over the teacher's to be preferred to it: what looks a
+little better is often only how few worlds fell out."""
+LOGITS_PER_WIN: Final = 100.0
+"""What logits tend to: an action that gains 0.02 more is 7 times as likely."""
+GAIN_WEIGHT: Final = 30.0
+"""Weight of an expected gain in the loss; a decision of the teacher's, its cross-entropy, has 1."""
+TEACHER_SHARE: Final = 0.1
 """Share of the teacher's decisions that are kept to learn from; they are far more."""
 
 
@@ -44,11 +51,11 @@ class Lessons(NamedTuple):
     """`[N, A]`."""
     taught: npt.NDArray[np.int64]
     """What the teacher does; `[N]`."""
-    values: npt.NDArray[np.float32]
-    """Win shares of the legal actions, less their mean; 0 elsewhere and where not looked ahead;
-    `[N, A]`."""
+    gains: npt.NDArray[np.float32]
+    """How much more win share than the teacher's each legal action has; 0 elsewhere and where
+    not looked ahead; `[N, A]`."""
     ahead: npt.NDArray[np.bool_]
-    """Where `values` were looked up; elsewhere the teacher is imitated; `[N]`."""
+    """Where `gains` were looked up; elsewhere the teacher is imitated; `[N]`."""
 
 
 class LookAhead(SelfPlayPPO):
@@ -71,7 +78,9 @@ class LookAhead(SelfPlayPPO):
         self._seat_opponents()
         env.play_forced(rollout_buffer)
         assert self.teacher is not None
-        teacher = agents.make(self.teacher, self._seeds(1)[0])
+        seeds = self._seeds(2)
+        teacher = agents.make(self.teacher, seeds[0])
+        stream = streams(seeds[1], 1, AGENTS)
         network = shipped(env.batch.num_players)
         kept: list[Lessons] = []
 
@@ -83,9 +92,10 @@ class LookAhead(SelfPlayPPO):
             actions: npt.NDArray[np.int64] = taught.copy()
             actions[ahead] = self._draw(seen[ahead], masks[ahead])
             keep = ahead | (self.rng.random(len(rows)) < TEACHER_SHARE)
-            values = np.zeros((np.count_nonzero(keep), NUM_ACTIONS), np.float32)
-            write_action_values(states[keep], ahead[keep], network, values)
-            kept.append(Lessons(seen[keep], masks[keep], taught[keep], values, ahead[keep]))
+            gains = np.zeros((len(rows), NUM_ACTIONS), np.float32)
+            write_gains(seen, taught, ahead, NUM_WORLDS, network, stream, gains)
+            lessons = (seen, masks, taught, gains, ahead)
+            kept.append(Lessons(*(array[keep] for array in lessons)))
             self.num_timesteps += len(rows)
             return actions
 
@@ -116,30 +126,27 @@ class LookAhead(SelfPlayPPO):
         """Fit the actor to the lessons."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        gains: list[float] = []  # in win shares, where it looked ahead
+        improvements: list[float] = []  # in win shares, where it looked ahead
         agreements: list[float] = []  # probabilities of the teacher's actions elsewhere
-        for observations, action_masks, taught, values, ahead in self._minibatches():
+        for observations, action_masks, taught, gains, ahead in self._minibatches():
             logits = self.policy.logits(observations)
-            errors = (relative(logits[ahead], action_masks[ahead]) - values[ahead]).square()
-            other = ~ahead
-            log_probs, _ = log_probs_and_entropies(
-                logits[other], action_masks[other], taught[other]
-            )
-            loss: Any = VALUE_WEIGHT * errors.sum() / max(int(ahead.sum()), 1)
-            loss -= TEACHER_WEIGHT * log_probs.sum() / max(int(other.sum()), 1)
+            log_probs, entropies = log_probs_and_entropies(logits, action_masks, taught)
+            logits = logits.masked_fill(~action_masks, -torch.inf)
+            expected = (torch.softmax(logits, dim=1) * beyond_margin(gains, taught)).sum(dim=1)
+            worth_it = GAIN_WEIGHT * (expected + entropies / LOGITS_PER_WIN)
+            loss: Any = -torch.where(ahead, worth_it, log_probs).mean()
             self.policy.optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
 
-            best = logits.masked_fill(~action_masks, -torch.inf).argmax(dim=1)
-            by_action = torch.stack([taught, best], dim=1)
-            gains += values.gather(1, by_action).diff(dim=1)[ahead].flatten().tolist()
-            agreements += log_probs.detach().exp().tolist()
+            best = logits.argmax(dim=1, keepdim=True)
+            improvements += gains.gather(1, best)[ahead].flatten().tolist()
+            agreements += log_probs.detach().exp()[~ahead].tolist()
         self._n_updates += self.n_epochs
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        if gains:
-            self.logger.record("train/gain_over_teacher", float(np.mean(gains)))
+        if improvements:
+            self.logger.record("train/gain_over_teacher", float(np.mean(improvements)))
         if agreements:
             self.logger.record("train/teacher_agreement", float(np.mean(agreements)))
 
@@ -152,45 +159,55 @@ class LookAhead(SelfPlayPPO):
                 yield tuple(torch.from_numpy(array[part]) for array in self._lessons)
 
 
-def relative(logits: torch.Tensor, action_masks: torch.Tensor) -> torch.Tensor:
-    """Win shares that logits stand for, less the legal actions' mean; 0 where illegal; `[N, A]`."""
-    legal = logits.masked_fill(~action_masks, 0.0) / LOGITS_PER_WIN
-    mean = legal.sum(dim=1, keepdim=True) / action_masks.sum(dim=1, keepdim=True)
-    return (legal - mean).masked_fill(~action_masks, 0.0)
+def beyond_margin(gains: torch.Tensor, taught: torch.Tensor) -> torch.Tensor:
+    """Gains `[N, A]` less `MARGIN`, but for the teacher's own action, int64 `[N]`."""
+    return (gains - MARGIN).scatter(1, taught[:, None], 0.0)
 
 
 @compiled
-def write_action_values(
-    states: npt.NDArray[np.void],
+def write_gains(
+    observations: npt.NDArray[np.int8],
+    taught: npt.NDArray[np.int64],
     ahead: npt.NDArray[np.bool_],
+    num_worlds: int,
     network: ValueNetwork,
-    values: npt.NDArray[np.float32],
+    stream: npt.NDArray[np.uint64],
+    gains: npt.NDArray[np.float32],
 ) -> None:
-    """Value every legal action by what follows it with the true cards.
+    """Find out what each legal action gains over the teacher's, in worlds drawn for a decision.
 
     Args:
-        states: `STATE_DTYPE` `[K]`; read only.
-        ahead: which of them; bool `[K]`.
-        network: judges how it goes on; of this table size.
-        values: win shares of the seat to act, less their mean; float32 `[K, A]`, all 0 before;
-            overwritten where `ahead` and legal.
+        observations: of the seats to act; int8 `[K, F]`.
+        taught: what the teacher does, legal; int64 `[K]`.
+        ahead: which decisions to look ahead in; bool `[K]`.
+        num_worlds: worlds drawn for each; all actions are played on in the same ones.
+        network: judges how they go on; of this table size.
+        stream: draws the worlds; uint64 `[1]`, advanced.
+        gains: mean win shares of the seat to act, less those of the teacher's action;
+            float32 `[K, A]`, all 0 before; overwritten where `ahead` and legal.
     """
-    game = np.zeros(1, STATE_DTYPE)
+    games = np.zeros(3, STATE_DTYPE)
+    cards = np.empty(MAX_DECK_SIZE, np.int8)
     legal = np.empty(NUM_ACTIONS, np.int64)
     scratch = np.empty(NUM_ACTIONS, np.int64)
-    for row in range(len(states)):
+    for row in range(len(observations)):
         if not ahead[row]:
             continue
-        seat = int(states[row].seat)
-        count = write_legal_actions(states[row], legal)
-        mean = 0.0
+        # games: what the seat sees, one world, and the copy that is played on
+        write_seen(observations[row], games[0])
+        size = write_unseen(observations[row], cards)
+        seat = int(games[0].seat)
+        count = write_legal_actions(games[0], legal)
+        for _ in range(num_worlds):
+            games[1] = games[0]
+            deal_unseen(games[1], cards, size, stream)
+            for i in range(count):
+                games[2] = games[1]
+                game = games[2]
+                choices = horizon(game)
+                apply_action(game, legal[i])
+                play_on(game, seat, choices, scratch)
+                gains[row, legal[i]] += worth(game, seat, network) / num_worlds
+        share = gains[row, taught[row]]
         for i in range(count):
-            game[0] = states[row]
-            choices = horizon(game[0])
-            apply_action(game[0], legal[i])
-            play_on(game[0], seat, choices, scratch)
-            value = worth(game[0], seat, network)
-            values[row, legal[i]] = value
-            mean += value / count
-        for i in range(count):
-            values[row, legal[i]] -= mean
+            gains[row, legal[i]] -= share

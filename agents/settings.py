@@ -84,8 +84,8 @@ class Config:
     teacher_decisions: int = 0
     """Decisions of the teacher to learn from; self-play goes on from there."""
     lookahead: bool = False
-    """Not PPO: imitate the teacher while there is a draw pile, then learn what each action is
-    worth when played on with the true cards. The policy never sees them."""
+    """Not PPO: imitate the teacher while there is a draw pile, then learn what each action gains
+    over the teacher's when played on in worlds drawn from what the seat knows."""
 
     num_threads: int = 0
     """Threads of the networks; 0 for all cores. Another number gives another run."""

@@ -7,12 +7,15 @@ from stable_baselines3.common import logger
 
 import agents
 import train
-from agents.lookahead import LOGITS_PER_WIN, Lessons, LookAhead, relative, write_action_values
+from agents.lookahead import MARGIN, Lessons, LookAhead, beyond_margin, write_gains
 from agents.value import HORIZON, play_on, shipped, worth
 from tests.builders import position
 from threeup_env import Batch, action_id
 from threeup_env.actions import NUM_ACTIONS
+from threeup_env.cards import MAX_DECK_SIZE
+from threeup_env.determinize import deal_unseen, write_seen, write_unseen
 from threeup_env.observation import observation_fields
+from threeup_env.rng import AGENTS, streams
 from threeup_env.rules import apply_action, write_legal_actions
 from threeup_env.state import STATE_DTYPE
 
@@ -37,63 +40,72 @@ def collect(model: LookAhead) -> Lessons:
     return model._lessons
 
 
-def values_of(states: np.ndarray) -> np.ndarray:
-    """`write_action_values` of some games, all looked ahead in; float32 `[K, A]`."""
-    values = np.zeros((len(states), NUM_ACTIONS), np.float32)
-    network = shipped(int(states[0]["num_seats"]))
-    write_action_values(states, np.ones(len(states), np.bool_), network, values)
-    return values
+def gains_of(batch: Batch, taught: np.ndarray, num_worlds: int = 3) -> np.ndarray:
+    """`write_gains` of some games, all looked ahead in; float32 `[K, A]`."""
+    gains = np.zeros((batch.num_games, NUM_ACTIONS), np.float32)
+    ahead = np.ones(batch.num_games, np.bool_)
+    network, stream = shipped(batch.num_players), streams(3, 1, AGENTS)
+    write_gains(batch.observations, taught, ahead, num_worlds, network, stream, gains)
+    return gains
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
-def test_an_action_is_worth_what_plain_python_finds(num_players: int) -> None:
+def test_an_action_gains_what_plain_python_finds(num_players: int) -> None:
     batch = Batch(60, num_players, seed=5)
     batch.reset()
     careful = agents.make("careful")
     for _ in range(25):
         batch.step(careful.act(batch.observations, batch.action_masks))
-    before = batch.states.copy()
-    values = values_of(batch.states)
-    np.testing.assert_array_equal(batch.states, before)
+    taught = careful.act(batch.observations, batch.action_masks)
+    gains = gains_of(batch, taught)
+
     legal, scratch = (np.empty(NUM_ACTIONS, np.int64) for _ in range(2))
+    cards, stream = np.empty(MAX_DECK_SIZE, np.int8), streams(3, 1, AGENTS)
+    seen, game = (np.zeros(1, STATE_DTYPE) for _ in range(2))
     differing = 0
-    for row in range(60):
-        actions = legal[: write_legal_actions(batch.states[row], legal)].copy()
-        seat = int(batch.states[row]["seat"])
-        expected = []
-        for action in actions:
-            game = np.zeros(1, STATE_DTYPE)
-            game[0] = batch.states[row]
-            apply_action(game[0], action)
-            play_on(game[0], seat, HORIZON, scratch)
-            expected.append(worth(game[0], seat, shipped(num_players)))
+    for row, observation in enumerate(batch.observations):
+        seat = int(batch.seats[row])
+        shares: dict[int, list[float]] = {}
+        write_seen(observation, seen[0])
+        size = write_unseen(observation, cards)
+        for _ in range(3):
+            world = seen.copy()
+            deal_unseen(world[0], cards, size, stream)
+            for action in legal[: write_legal_actions(world[0], legal)].tolist():
+                game[:] = world
+                apply_action(game[0], action)
+                play_on(game[0], seat, HORIZON, scratch)
+                share = worth(game[0], seat, shipped(num_players))
+                shares.setdefault(action, []).append(share)
+        assert sorted(shares) == np.flatnonzero(batch.action_masks[row]).tolist()
         wanted = np.zeros(NUM_ACTIONS)
-        wanted[actions] = np.array(expected) - np.mean(expected)
-        np.testing.assert_allclose(values[row], wanted, atol=1e-6)
-        differing += np.ptp(expected) > 0.01
+        for action, outcomes in shares.items():
+            wanted[action] = np.mean(outcomes) - np.mean(shares[int(taught[row])])
+        np.testing.assert_allclose(gains[row], wanted, atol=1e-6)
+        differing += int(np.ptp(wanted) > 0.01)
     assert differing > 20
 
 
-def test_the_move_that_wins_is_worth_a_whole_game() -> None:
+def test_the_move_that_wins_gains_a_whole_game() -> None:
     """Two fives go out at once; after one of them the other seat's 8, 9 and 10 win instead."""
-    states = position("5 5", pile="3", other_hand="8 9 10").states
-    values = values_of(states)[0]
-    assert values[action_id("play 5 x2")] == 0.5  # a win share of 1, less the mean
-    assert values[action_id("play 5")] == -0.5
+    gains = gains_of(position("5 5", pile="3"), np.array([action_id("play 5")]))[0]
+    assert gains[action_id("play 5 x2")] == 1.0
+    assert np.count_nonzero(gains) == 1  # 0 for the teacher's own
 
 
-def test_games_not_looked_ahead_in_have_no_values() -> None:
-    states = np.repeat(position("5 5", pile="3").states, 3)
-    values = np.zeros((3, NUM_ACTIONS), np.float32)
-    write_action_values(states, np.array([False, True, False]), shipped(2), values)
-    assert values.any(axis=1).tolist() == [False, True, False]
+def test_decisions_not_looked_ahead_in_have_no_gains() -> None:
+    observations = np.repeat(position("5 5", pile="3").observations, 3, axis=0)
+    gains = np.zeros((3, NUM_ACTIONS), np.float32)
+    taught = np.full(3, action_id("play 5"))
+    ahead = np.array([False, True, False])
+    write_gains(observations, taught, ahead, 1, shipped(2), streams(3, 1, AGENTS), gains)
+    assert gains.any(axis=1).tolist() == [False, True, False]
 
 
-def test_relative_logits_are_win_shares_less_their_mean() -> None:
-    logits = torch.tensor([[30.0, 60.0, 999.0], [5.0, 7.0, 9.0]])
-    masks = torch.tensor([[True, True, False], [False, True, False]])
-    expected = torch.tensor([[-15.0, 15.0, 0.0], [0.0, 0.0, 0.0]]) / LOGITS_PER_WIN
-    torch.testing.assert_close(relative(logits, masks), expected)
+def test_the_teacher_is_left_for_more_than_the_margin() -> None:
+    gains = torch.tensor([[0.0, 2 * MARGIN], [-0.5, 0.0]])
+    kept = beyond_margin(gains, torch.tensor([0, 1]))
+    torch.testing.assert_close(kept, torch.tensor([[0.0, MARGIN], [-0.5 - MARGIN, 0.0]]))
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 6])
@@ -107,9 +119,10 @@ def test_it_looks_ahead_once_the_draw_pile_is_empty(num_players: int) -> None:
     np.testing.assert_array_equal(lessons.ahead, (cards == 0) & (laying == 0))
     assert 100 < lessons.ahead.sum() < len(lessons.ahead)
     assert (lessons.action_masks.sum(axis=1) > 1).all()  # forced moves teach nothing
-    assert not lessons.values[~lessons.ahead].any()
-    assert not lessons.values[~lessons.action_masks].any()
-    np.testing.assert_allclose(lessons.values.sum(axis=1), 0, atol=1e-5)
+    assert lessons.gains[lessons.ahead].any()
+    assert not lessons.gains[~lessons.ahead].any()
+    assert not lessons.gains[~lessons.action_masks].any()
+    assert not lessons.gains[np.arange(len(lessons.taught)), lessons.taught].any()
     taught = agents.make("careful").act(lessons.observations, lessons.action_masks)
     np.testing.assert_array_equal(lessons.taught, taught)
 
@@ -117,9 +130,9 @@ def test_it_looks_ahead_once_the_draw_pile_is_empty(num_players: int) -> None:
 def test_it_learns_the_move_that_wins() -> None:
     model = learner(2)
     batch = position("5 5", pile="3", other_hand="8 9 10")
-    observations, masks, values = batch.observations, batch.action_masks, values_of(batch.states)
+    observations, masks = batch.observations, batch.action_masks
     taught = np.array([action_id("play 5")])  # here the teacher's word doesn't count
-    model._lessons = Lessons(observations, masks, taught, values, np.array([True]))
+    model._lessons = Lessons(observations, masks, taught, gains_of(batch, taught), np.array([True]))
     for _ in range(50):
         model.train()
     chances = model.export((2,)).probabilities(observations, masks)[0]
