@@ -129,11 +129,11 @@ def read_config(path: Path) -> Config:
         raise ValueError(f"{path}: expected the settings of a run under 'config'; got {values!r}")
     if unknown := sorted(values.keys() - {field.name for field in fields(Config)}):
         raise ValueError(f"{path}: expected settings of train.py; got {', '.join(unknown)} too")
+    kinds = {float: (float, int), type(None): (str, type(None))}  # others: the default's own
     kept: dict[str, Any] = {}
     for name, value in values.items():
         kept[name] = tuple(value) if isinstance(value, list) else value  # JSON knows no tuples
         default = getattr(PRESETS["quick"], name)
-        kinds = {float: (float, int), type(None): (str, type(None))}
         if not isinstance(kept[name], kinds.get(type(default), type(default))):
             raise ValueError(f"{path}: expected {name} like {default!r}; got {value!r}")
     return Config(**(kept | {"run_dir": path.parent}))
