@@ -205,7 +205,7 @@ def test_the_teachers_last_rollout_is_imitated_too() -> None:
 
 def test_training_starts_from_a_policy() -> None:
     shipped = ppo.policy_of("ppo", 3)
-    model = learner(3, hidden=(128, 128), levels=shipped.levels)
+    model = learner(3, hidden=(256, 256), levels=shipped.levels)
     model.policy.load_actor(shipped)
     batch = Batch(50, 3, seed=1)
     batch.reset()
@@ -216,24 +216,16 @@ def test_training_starts_from_a_policy() -> None:
     )
     with pytest.raises(ValueError, match=r"start from: expected layers \[\(64, "):
         learner(3, hidden=(64, 64)).policy.load_actor(shipped)
-    with pytest.raises(ValueError, match=rf"hidden \[128, 128\], levels {shipped.levels}\)"):
-        learner(3, hidden=(128, 128), levels=9).policy.load_actor(shipped)
+    with pytest.raises(ValueError, match=rf"hidden \[256, 256\], levels {shipped.levels}\)"):
+        learner(3, hidden=(256, 256), levels=9).policy.load_actor(shipped)
     with pytest.raises(ValueError, match="'greedy': expected a policy, such as 'ppo'"):
         ppo.policy_of("greedy", 3)
 
 
 def test_a_run_that_learns_nothing_ends_as_the_policy_that_it_starts_from(tmp_path: Path) -> None:
     options = ["--num-players", "3", "--num-games", "32", "--rollout-steps", "16"]
-    options += [
-        "--levels",
-        str(ppo.shipped(3).levels),
-        "--decisions",
-        "500",
-        "--learning-rate",
-        "1e-12",
-        "--num-threads",
-        "1",
-    ]
+    options += ["--hidden", "256", "256", "--levels", str(ppo.shipped(3).levels)]
+    options += ["--decisions", "500", "--learning-rate", "1e-12", "--num-threads", "1"]
     options += ["--ladder-deals", "5", "--run-dir", str(tmp_path / "run")]
     assert train.main([*options, "--start-from", "ppo"]) == 0
     exported = ppo.read(tmp_path / "run" / "policy.safetensors")
