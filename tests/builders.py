@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_env import ACTION_NAMES, RANK_NAMES, VARIANTS, Batch, action_id
-from threeup_env.state import EMPTY
+from threeup_env.engine.state import EMPTY
 
 
 class Cards(TypedDict, total=False):

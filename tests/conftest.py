@@ -15,7 +15,7 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame's windows need no di
 @pytest.fixture(autouse=True)
 def frames_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody watches."""
-    monkeypatch.setattr("threeup_env.screen.FRAMES_PER_SECOND", 0)
+    monkeypatch.setattr("threeup_env.view.screen.FRAMES_PER_SECOND", 0)
 
 
 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":

@@ -1,6 +1,5 @@
 """One contract for every registered agent: legal, seeded, the same in any batch."""
 
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,22 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import agents
+import threeup_agents
 from threeup_env import ACTION_NAMES, VARIANTS, Batch, action_id
-from threeup_env.observation import observation_size
+from threeup_env.engine.observation import observation_size
 
 # Sizes of the search agents here are the smallest that still search.
-_MODULES = {
-    "random": "heuristic",
-    "greedy": "heuristic",
-    "careful": "careful",
-    "flat:4": "search",
-    "search:4": "search",
-    "ppo": "ppo",
-}
-SPECS = [spec for spec, name in _MODULES.items() if importlib.util.find_spec(f"agents.{name}")]
-if not list(Path(agents.__file__).parent.glob("policies/*.safetensors")) and "ppo" in SPECS:
-    SPECS.remove("ppo")
+SPECS = ["random", "greedy", "careful", "flat:4", "search:4", "ppo", "ppo:best"]
 TABLES = [
     (variant.name, num_players)
     for variant in VARIANTS.values()
@@ -38,16 +27,21 @@ def decisions(variant: str, num_players: int, steps: int = 30) -> Iterator[Rows]
     """Decisions of random games, of all phases."""
     batch = Batch(16, num_players, variant, seed=5)
     batch.reset()
-    mover = agents.make("random", seed=6)
+    mover = threeup_agents.make("random", seed=6)
     for _ in range(steps):
         yield batch.observations.copy(), batch.action_masks.copy()
         batch.step(mover.act(batch.observations, batch.action_masks))
 
 
+def test_the_contract_is_held_by_every_agent_that_has_a_name() -> None:
+    named = {spec.replace(":4", ":N") for spec in SPECS}
+    assert named | {"FOLDER"} == set(threeup_agents.SPECS)
+
+
 @pytest.mark.parametrize(("variant", "num_players"), TABLES)
 @pytest.mark.parametrize("spec", SPECS)
 def test_agents_act_legally(spec: str, variant: str, num_players: int) -> None:
-    agent = agents.make(spec, seed=1)
+    agent = threeup_agents.make(spec, seed=1)
     for observations, masks in decisions(variant, num_players):
         before = observations.copy(), masks.copy()
         actions = agent.act(observations, masks)
@@ -60,7 +54,7 @@ def test_agents_act_legally(spec: str, variant: str, num_players: int) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_agents_repeat_themselves_from_the_same_seed(spec: str) -> None:
-    first, second = agents.make(spec, seed=3), agents.make(spec, seed=3)
+    first, second = threeup_agents.make(spec, seed=3), threeup_agents.make(spec, seed=3)
     for observations, masks in decisions("standard", 3, steps=10):
         expected = first.act(observations, masks)
         np.testing.assert_array_equal(second.act(observations, masks), expected)
@@ -68,7 +62,7 @@ def test_agents_repeat_themselves_from_the_same_seed(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if spec in ("random", "greedy")])
 def test_agents_choose_row_by_row(spec: str) -> None:
-    whole, single = agents.make(spec, seed=3), agents.make(spec, seed=3)
+    whole, single = threeup_agents.make(spec, seed=3), threeup_agents.make(spec, seed=3)
     for observations, masks in decisions("standard", 2, steps=10):
         rows = [single.act(observations[i : i + 1], masks[i : i + 1])[0] for i in range(16)]
         np.testing.assert_array_equal(whole.act(observations, masks), rows)
@@ -76,7 +70,7 @@ def test_agents_choose_row_by_row(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_agents_take_the_only_legal_action(spec: str) -> None:
-    agent = agents.make(spec, seed=1)
+    agent = threeup_agents.make(spec, seed=1)
     for observations, masks in decisions("standard", 2):
         forced = masks.sum(axis=1) == 1
         if forced.any():
@@ -87,7 +81,7 @@ def test_agents_take_the_only_legal_action(spec: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_agents_leave_the_global_streams_alone(spec: str) -> None:
     before = repr(np.random.get_state())  # noqa: NPY002 - the stream that nobody may touch
-    agent = agents.make(spec, seed=1)
+    agent = threeup_agents.make(spec, seed=1)
     for observations, masks in decisions("standard", 2, steps=3):
         agent.act(observations, masks)
     assert repr(np.random.get_state()) == before  # noqa: NPY002 - as above
@@ -96,7 +90,7 @@ def test_agents_leave_the_global_streams_alone(spec: str) -> None:
 def test_random_takes_every_legal_action_alike() -> None:
     masks = np.zeros((60_000, len(ACTION_NAMES)), np.bool_)
     masks[:, [3, 20, 93]] = True
-    agent = agents.make("random", seed=2)
+    agent = threeup_agents.make("random", seed=2)
     actions = agent.act(np.zeros((len(masks), observation_size(2)), np.int8), masks)
     counts = np.bincount(actions, minlength=len(ACTION_NAMES))
     assert counts[[3, 20, 93]].sum() == len(masks)
@@ -107,7 +101,7 @@ def test_random_takes_every_legal_action_alike() -> None:
 def test_random_agents_of_different_seeds_differ() -> None:
     masks = np.ones((100, len(ACTION_NAMES)), np.bool_)
     rows = np.zeros((100, observation_size(2)), np.int8)
-    one, other = (agents.make("random", seed).act(rows, masks) for seed in (1, 2))
+    one, other = (threeup_agents.make("random", seed).act(rows, masks) for seed in (1, 2))
     assert (one != other).any()
 
 
@@ -127,7 +121,7 @@ def test_greedy_choice(legal: str, expected: str) -> None:
     mask = np.zeros((1, len(ACTION_NAMES)), np.bool_)
     mask[0, [action_id(name) for name in legal.split(", ")]] = True
     rows = np.zeros((1, observation_size(2)), np.int8)
-    action = agents.make("greedy").act(rows, mask)[0]
+    action = threeup_agents.make("greedy").act(rows, mask)[0]
     assert ACTION_NAMES[action] == expected
 
 
@@ -145,17 +139,17 @@ def test_greedy_choice(legal: str, expected: str) -> None:
 )
 def test_make_refuses_what_it_does_not_know(spec: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        agents.make(spec)
+        threeup_agents.make(spec)
 
 
 def test_make_names_the_file_that_a_run_folder_lacks(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"expected the policy file .*policy\.safetensors"):
-        agents.make(str(tmp_path))
+        threeup_agents.make(str(tmp_path))
 
 
 def test_importing_agents_loads_nothing_heavy() -> None:
     code = (
-        "import sys, agents; agents.make('greedy'); "
+        "import sys, threeup_agents; threeup_agents.make('greedy'); "
         "print([m for m in ('torch', 'stable_baselines3', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -14,14 +15,16 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-import agents
-import evaluate
-from agents import match, ppo, tournament
-from agents.folder import Folder
-from threeup_env.actions import DRAW, NUM_ACTIONS
-from threeup_env.observation import observation_size
+import threeup_agents
+from threeup_agents import evaluation, specs
+from threeup_agents.arena import play as match
+from threeup_agents.arena import tournament
+from threeup_agents.arena.run_folder import Folder
+from threeup_agents.players import policy as ppo
+from threeup_env.engine.actions import DRAW, NUM_ACTIONS
+from threeup_env.engine.observation import observation_size
 
-ROOT = Path(evaluate.__file__).parent
+ROOT = Path(__file__).parents[1]
 DUEL = ("random", "greedy")
 SMALL = ["--agents", *DUEL, "--deals", "20"]
 
@@ -31,13 +34,18 @@ def test_the_command_prints_who_is_better() -> None:
         [sys.executable, "evaluate.py", *SMALL], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "greedy" in done.stdout
-    assert "better" in done.stdout
+    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +(\w+) +40 *$"
+    duels = re.findall(row, done.stdout, re.MULTILINE)
+    assert [(one, other, verdict) for one, other, _, verdict in duels] == [
+        ("random", "greedy", "worse"),
+        ("greedy", "random", "better"),
+    ]
+    assert sum(float(share) for _, _, share, _ in duels) == pytest.approx(1, abs=0.001)
 
 
 def test_results_have_the_promised_keys(tmp_path: Path) -> None:
     out = tmp_path / "new" / "run"
-    assert evaluate.main([*SMALL, "--seed", "3", "--num-players", "3", "--out", str(out)]) == 0
+    assert evaluation.main([*SMALL, "--seed", "3", "--num-players", "3", "--out", str(out)]) == 0
     results = json.loads((out / "results.json").read_text())
     assert {"num_players": 3, "deals": 20, "seed": 3}.items() <= results.items()
     pairs = {(pair["agent"], pair["against"]) for pair in results["pairings"]}
@@ -52,14 +60,14 @@ def test_results_have_the_promised_keys(tmp_path: Path) -> None:
     assert not list(out.rglob("*.part"))
 
 
-def untimed(config: evaluate.Config) -> dict[str, Any]:
-    results = evaluate.run(config)
+def untimed(config: evaluation.Config) -> dict[str, Any]:
+    results = evaluation.run(config)
     del results["timing"]  # the only part that may differ
     return results
 
 
 def test_the_same_command_gives_the_same_results() -> None:
-    config = evaluate.Config(DUEL, deals=20)
+    config = evaluation.Config(DUEL, deals=20)
     assert untimed(config) == untimed(config)
 
 
@@ -67,11 +75,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(match, "BLOCK_GAMES", 16)
-    whole = untimed(evaluate.Config(DUEL, deals=40))
-    untimed(evaluate.Config(DUEL, deals=24, out=tmp_path))
+    whole = untimed(evaluation.Config(DUEL, deals=40))
+    untimed(evaluation.Config(DUEL, deals=24, out=tmp_path))
     kept = sorted(tmp_path.glob("games/*"))
     kept[0].unlink()  # as if it had never been played
-    assert untimed(evaluate.Config(DUEL, deals=40, out=tmp_path)) == whole
+    assert untimed(evaluation.Config(DUEL, deals=40, out=tmp_path)) == whole
 
 
 @pytest.mark.slow
@@ -106,10 +114,10 @@ def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_local_ray_gives_the_same_results() -> None:
     ray = pytest.importorskip("ray")
-    one = untimed(evaluate.Config(DUEL, deals=1200, max_steps=60))
+    one = untimed(evaluation.Config(DUEL, deals=1200, max_steps=60))
     ray.init(num_cpus=2, include_dashboard=False)
     try:
-        other = untimed(evaluate.Config(DUEL, deals=1200, max_steps=60, workers=2, backend="ray"))
+        other = untimed(evaluation.Config(DUEL, deals=1200, max_steps=60, workers=2, backend="ray"))
     finally:
         ray.shutdown()
     assert other == one
@@ -117,8 +125,8 @@ def test_a_local_ray_gives_the_same_results() -> None:
 
 @pytest.mark.slow
 def test_two_workers_give_the_same_results_as_one() -> None:
-    one = untimed(evaluate.Config(DUEL, deals=20, num_players=3))
-    assert untimed(evaluate.Config(DUEL, deals=20, num_players=3, workers=2)) == one
+    one = untimed(evaluation.Config(DUEL, deals=20, num_players=3))
+    assert untimed(evaluation.Config(DUEL, deals=20, num_players=3, workers=2)) == one
 
 
 @pytest.mark.parametrize(("workers", "num_threads"), [(1, None), (2, 1)])
@@ -126,13 +134,13 @@ def test_of_several_workers_each_searches_on_one_thread(
     workers: int, num_threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    make = agents.make
+    make = threeup_agents.make
 
-    def noting(spec: str, seed: int = 0, num_threads: int | None = None) -> agents.Agent:
+    def noting(spec: str, seed: int = 0, num_threads: int | None = None) -> threeup_agents.Agent:
         asked.append(num_threads)
         return make(spec, seed, num_threads)
 
-    monkeypatch.setattr(agents, "make", noting)
+    monkeypatch.setattr(specs, "make", noting)
     settings = tournament.Settings(DUEL, deals=2)
     with joblib.parallel_config(backend="sequential"):  # so that the notes stay here
         monkeypatch.setattr(joblib, "parallel_config", lambda **options: nullcontext())
@@ -155,7 +163,7 @@ def test_an_extra_that_is_missing_is_named(
 ) -> None:
     for module in ("ray", "ray.util.joblib", "pyspiel", "cvxpy"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert evaluate.main([*SMALL, *option]) == 2
+    assert evaluation.main([*SMALL, *option]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -163,8 +171,8 @@ def test_a_folder_of_another_run_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--out", str(tmp_path)]
-    assert evaluate.main([*SMALL, *out]) == 0
-    assert evaluate.main([*SMALL, *out, "--seed", "1"]) == 2
+    assert evaluation.main([*SMALL, *out]) == 0
+    assert evaluation.main([*SMALL, *out, "--seed", "1"]) == 2
     assert "holds a run with seed 0; got 1. Choose another folder" in capsys.readouterr().err
 
 
@@ -172,15 +180,15 @@ def test_a_damaged_file_of_games_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--out", str(tmp_path)]
-    assert evaluate.main([*SMALL, *out]) == 0
+    assert evaluation.main([*SMALL, *out]) == 0
     (damaged,) = tmp_path.glob("games/*.npz")
     damaged.write_bytes(damaged.read_bytes()[:100])
-    assert evaluate.main([*SMALL, *out]) == 2
+    assert evaluation.main([*SMALL, *out]) == 2
     error = capsys.readouterr().err
     assert str(damaged) in error
     assert "Delete it and run the same command" in error
     damaged.unlink()
-    assert evaluate.main([*SMALL, *out]) == 0
+    assert evaluation.main([*SMALL, *out]) == 0
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
@@ -188,7 +196,7 @@ def test_a_damaged_run_file_is_named(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.joinpath("run.json").write_text(text)
-    assert evaluate.main([*SMALL, "--out", str(tmp_path)]) == 2
+    assert evaluation.main([*SMALL, "--out", str(tmp_path)]) == 2
     assert "run.json: expected" in capsys.readouterr().err
 
 
@@ -200,13 +208,13 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_files(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", full)
-    assert evaluate.main([*SMALL, "--out", str(tmp_path)]) == 2
+    assert evaluation.main([*SMALL, "--out", str(tmp_path)]) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert not list(tmp_path.glob("games/*"))
 
 
 def test_games_csv_has_a_row_a_game(tmp_path: Path) -> None:
-    evaluate.run(evaluate.Config(DUEL, deals=20, num_players=3, out=tmp_path))
+    evaluation.run(evaluation.Config(DUEL, deals=20, num_players=3, out=tmp_path))
     table = pd.read_csv(tmp_path / "games.csv")
     assert table["game"].tolist() == list(range(2 * 20 * 3))
     np.testing.assert_allclose(table[[f"win_share_{seat}" for seat in range(3)]].sum(axis=1), 1)
@@ -216,10 +224,10 @@ def test_games_csv_has_a_row_a_game(tmp_path: Path) -> None:
 
 
 def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.run(evaluate.Config(DUEL, deals=20, out=tmp_path))
+    evaluation.run(evaluation.Config(DUEL, deals=20, out=tmp_path))
     row = pd.read_csv(tmp_path / "games.csv").iloc[31]
     capsys.readouterr()
-    assert evaluate.main(["--replay", str(tmp_path), "31"]) == 0
+    assert evaluation.main(["--replay", str(tmp_path), "31"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"game 31: deal 15, rotation 1; seat 0 {row['agent_0']}")
     winner = row["agent_0"] if row["win_share_0"] == 1 else row["agent_1"]
@@ -230,7 +238,7 @@ def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFi
 def shown_end(run: Path, game: int, capsys: pytest.CaptureFixture[str]) -> str:
     """The last words of a replay."""
     capsys.readouterr()
-    assert evaluate.main(["--replay", str(run), str(game)]) == 0
+    assert evaluation.main(["--replay", str(run), str(game)]) == 0
     return capsys.readouterr().out.strip().splitlines()[-1]
 
 
@@ -244,7 +252,7 @@ def test_replay_shows_the_games_of_the_results_where_blocks_overlap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for deals in (20, 30, 12):
-        evaluate.run(evaluate.Config(DUEL, deals=deals, seed=6, out=tmp_path))
+        evaluation.run(evaluation.Config(DUEL, deals=deals, seed=6, out=tmp_path))
         table = pd.read_csv(tmp_path / "games.csv")
         for game in (0, 7, 11, 23):
             assert shown_end(tmp_path, game, capsys) == told_end(table.iloc[game])
@@ -255,9 +263,9 @@ def test_replay_shows_the_games_of_a_run_that_looked_before_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("greedy", "careful")  # not to be told apart by so few deals
-    evaluate.run(evaluate.Config(names, deals=20, seed=6, out=tmp_path))
-    results = evaluate.run(
-        evaluate.Config(names, deals=20, seed=6, stop_when_separable=True, out=tmp_path)
+    evaluation.run(evaluation.Config(names, deals=20, seed=6, out=tmp_path))
+    results = evaluation.run(
+        evaluation.Config(names, deals=20, seed=6, stop_when_separable=True, out=tmp_path)
     )
     assert results["deals_played"] == 20
     assert len(list(tmp_path.glob("games/*"))) == 5
@@ -270,9 +278,9 @@ def test_more_deals_keep_the_blocks_that_were_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(match, "BLOCK_GAMES", 16)
-    evaluate.run(evaluate.Config(DUEL, deals=20, out=tmp_path))
+    evaluation.run(evaluation.Config(DUEL, deals=20, out=tmp_path))
     times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("games/*")}
-    evaluate.run(evaluate.Config(DUEL, deals=40, out=tmp_path))
+    evaluation.run(evaluation.Config(DUEL, deals=40, out=tmp_path))
     assert {path: path.stat().st_mtime_ns for path in times} == times
     firsts = sorted(int(path.stem.split("-")[1]) for path in tmp_path.glob("games/*"))
     assert firsts == [0, 8, 16, 16, 24, 32]
@@ -284,42 +292,42 @@ def test_more_deals_keep_the_blocks_that_were_whole(
 def test_replay_refuses_games_that_there_are_not(
     game: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evaluate.run(evaluate.Config(DUEL, deals=20, out=tmp_path))
-    assert evaluate.main(["--replay", str(tmp_path), game]) == 2
+    evaluation.run(evaluation.Config(DUEL, deals=20, out=tmp_path))
+    assert evaluation.main(["--replay", str(tmp_path), game]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_list_names_the_agents(capsys: pytest.CaptureFixture[str]) -> None:
-    assert evaluate.main(["--list"]) == 0
+    assert evaluation.main(["--list"]) == 0
     shown = capsys.readouterr().out
-    for spec in agents.SPECS:
+    for spec in threeup_agents.SPECS:
         assert spec in shown
 
 
 def test_the_command_in_the_results_gives_them_again(tmp_path: Path) -> None:
-    config = evaluate.Config(
+    config = evaluation.Config(
         ("greedy", "random"), 3, 20, "listed", 90, 4, "public", mixed=False, half_width=0.1
     )
     first = untimed(config)
     arguments = shlex.split(first["command"])[2:]
-    assert evaluate.main([*arguments, "--out", str(tmp_path)]) == 0
+    assert evaluation.main([*arguments, "--out", str(tmp_path)]) == 0
     again = json.loads((tmp_path / "results.json").read_text())
     del again["timing"]
     assert again == json.loads(json.dumps(first))
 
 
 def test_a_run_stops_when_every_pair_is_told_apart(tmp_path: Path) -> None:
-    results = evaluate.run(evaluate.Config(DUEL, deals=400, stop_when_separable=True))
+    results = evaluation.run(evaluation.Config(DUEL, deals=400, stop_when_separable=True))
     assert results["stopping"]["looks"] == [100, 200, 300, 400]
     assert results["deals_played"] == 100
     assert results["confidence"] == pytest.approx(1 - 0.05 / 4)
 
 
 def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
-    evaluate.run(evaluate.Config(DUEL, deals=20, num_players=4, out=tmp_path))
+    evaluation.run(evaluation.Config(DUEL, deals=20, num_players=4, out=tmp_path))
     page = (tmp_path / "report.html").read_text()
     assert "<svg" in page
-    for word in ("random", "greedy", "python evaluate.py --agents random greedy"):
+    for word in ("random", "greedy", "threeup evaluate --agents random greedy"):
         assert word in page
     for outside in ("<script", "<link", "<img", "@import", "url(http"):
         assert outside not in page
@@ -328,14 +336,14 @@ def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
 def test_an_agent_that_breaks_the_rules_leaves_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    make = agents.make
+    make = threeup_agents.make
 
-    def with_a_cheat(spec: str, *options: Any) -> agents.Agent:
+    def with_a_cheat(spec: str, *options: Any) -> threeup_agents.Agent:
         return Cheat() if spec == "cheat" else make(spec, *options)
 
-    monkeypatch.setattr(agents, "make", with_a_cheat)
+    monkeypatch.setattr(specs, "make", with_a_cheat)
     everybody = ["--agents", "cheat", "random", "greedy"]
-    assert evaluate.main([*SMALL, *everybody, "--out", str(tmp_path)]) == 3
+    assert evaluation.main([*SMALL, *everybody, "--out", str(tmp_path)]) == 3
     error = capsys.readouterr().err
     assert "agent 'cheat': expected one of 'lay" in error
     assert "deal 0, rotation 0, step 0" in error
@@ -358,8 +366,8 @@ class Cheat:
 
 
 def test_relabelling_the_agents_changes_nothing() -> None:
-    one = evaluate.run(evaluate.Config(("random", "greedy"), deals=20))
-    other = evaluate.run(evaluate.Config(("greedy", "random"), deals=20))
+    one = evaluation.run(evaluation.Config(("random", "greedy"), deals=20))
+    other = evaluation.run(evaluation.Config(("greedy", "random"), deals=20))
 
     def shares(results: dict[str, list[dict[str, float]]]) -> dict[tuple[float, float], float]:
         return {(pair["agent"], pair["against"]): pair["win_share"] for pair in results["pairings"]}
@@ -368,7 +376,7 @@ def test_relabelling_the_agents_changes_nothing() -> None:
 
 
 def test_at_two_players_the_shares_of_a_pair_add_up_to_one() -> None:
-    one, other = evaluate.run(evaluate.Config(DUEL, deals=20))["pairings"]
+    one, other = evaluation.run(evaluation.Config(DUEL, deals=20))["pairings"]
     assert one["win_share"] + other["win_share"] == pytest.approx(1)
 
 
@@ -379,7 +387,7 @@ def test_at_two_players_the_shares_of_a_pair_add_up_to_one() -> None:
         (["--agents", "random"], "agents: expected at least 2; got 1"),
         (["--agents", "random", "random"], "'random' more than once"),
         (["--deals", "0"], "deals: expected at least 2; got 0"),
-        (["--max-steps", "0"], "max-steps: expected at least 1; got 0"),
+        (["--max-steps", "0"], "max_steps: expected at least 1; got 0"),
         (["--seed", "-1"], "seed: expected at least 0; got -1"),
         (["--num-players", "7"], "num_players: expected 2 to 6"),
         (["--variant", "large"], "variant: expected one of 'standard'"),
@@ -389,9 +397,9 @@ def test_at_two_players_the_shares_of_a_pair_add_up_to_one() -> None:
 def test_errors_are_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert evaluate.main(arguments) == 2
+    assert evaluation.main(arguments) == 2
     error = capsys.readouterr().err
-    assert error.startswith("evaluate.py: ")
+    assert error.startswith("threeup evaluate: ")
     assert message in error
     assert error.count("\n") == 1
 
@@ -409,8 +417,8 @@ def test_a_policy_for_another_table_size_is_named_before_any_game(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = str(policy_in(tmp_path / "run"))
-    assert evaluate.main([*SMALL, "--agents", "random", run, f"{run}:best"]) == 0
-    assert evaluate.main([*SMALL, "--agents", "random", run, "--num-players", "3"]) == 2
+    assert evaluation.main([*SMALL, "--agents", "random", run, f"{run}:best"]) == 0
+    assert evaluation.main([*SMALL, "--agents", "random", run, "--num-players", "3"]) == 2
     error = capsys.readouterr().err
     assert run in error
     assert "expected a table of 2 players; got 3" in error
@@ -421,10 +429,10 @@ def test_a_table_size_without_a_shipped_policy_is_named_once(
 ) -> None:
     monkeypatch.setattr(ppo, "SHIPPED", tmp_path)
     ppo.shipped.cache_clear()
-    assert evaluate.main([*SMALL, "--agents", "random", "ppo", "--num-players", "5"]) == 2
+    assert evaluation.main([*SMALL, "--agents", "random", "ppo", "--num-players", "5"]) == 2
     assert capsys.readouterr().err == (
-        "evaluate.py: agent 'ppo': shipped policies: expected one for 5 players; got none. "
-        "Train one: python train.py --num-players 5\n"
+        "threeup evaluate: agent 'ppo': shipped policies: expected one for 5 players; got none. "
+        "Train one: threeup train --num-players 5\n"
     )
 
 
@@ -433,7 +441,7 @@ def test_a_policy_of_another_version_of_the_environment_is_refused(
 ) -> None:
     run = policy_in(tmp_path / "run")
     monkeypatch.setattr(ppo, "ENV_ID", "threeup-v1")
-    assert evaluate.main([*SMALL, "--agents", "random", str(run)]) == 2
+    assert evaluation.main([*SMALL, "--agents", "random", str(run)]) == 2
     assert "expected env 'threeup-v1'; got 'threeup-v0'" in capsys.readouterr().err
 
 
@@ -442,13 +450,13 @@ def test_two_ways_to_write_one_policy_are_one_agent(
 ) -> None:
     run = policy_in(tmp_path / "run")
     both = [str(run), str(run / "policy.safetensors")]
-    assert evaluate.main([*SMALL, "--agents", *both]) == 2
+    assert evaluation.main([*SMALL, "--agents", *both]) == 2
     assert "expected each one once" in capsys.readouterr().err
 
 
 def test_a_number_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        evaluate.main(["--deals", "many"])
+        evaluation.main(["--deals", "many"])
     assert stopped.value.code == 2
     assert "--deals" in capsys.readouterr().err
 
@@ -457,7 +465,7 @@ def test_interrupting_keeps_the_games_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--out", str(tmp_path)]
-    assert evaluate.main([*SMALL, "--num-players", "3", *out]) == 0
+    assert evaluation.main([*SMALL, "--num-players", "3", *out]) == 0
     before = tmp_path.joinpath("results.json").read_bytes()
     games = {path: path.read_bytes() for path in tmp_path.glob("games/*")}
 
@@ -465,19 +473,19 @@ def test_interrupting_keeps_the_games_played(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tournament, "_play", interrupted)
-    assert evaluate.main([*SMALL, "--deals", "30", "--num-players", "3", *out]) == 130
+    assert evaluation.main([*SMALL, "--deals", "30", "--num-players", "3", *out]) == 130
     assert "the same command goes on" in capsys.readouterr().err
     assert tmp_path.joinpath("results.json").read_bytes() == before
     assert {path: path.read_bytes() for path in tmp_path.glob("games/*")} == games
     # Nothing is missing of the first run, so nothing is played.
-    assert evaluate.main([*SMALL, "--num-players", "3", *out]) == 0
+    assert evaluation.main([*SMALL, "--num-players", "3", *out]) == 0
 
 
 def test_every_option_has_a_default_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        evaluate.main(["--help"])
+        evaluation.main(["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    for field in dataclasses.fields(evaluate.Config):
+    for field in dataclasses.fields(evaluation.Config):
         assert f"--{field.name.replace('_', '-')}" in text
         assert field.default is not dataclasses.MISSING

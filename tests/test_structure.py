@@ -1,73 +1,148 @@
+"""The house as it stands: who imports whom, in both packages."""
+
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from threeup_agents.arena import provenance
+from threeup_agents.players import careful, policy
+from threeup_agents.search import searchers, value
+from threeup_env.engine import batch, compiled
+
 ROOT = Path(__file__).parents[1]
+PACKAGES = (ROOT / "threeup_env", ROOT / "agents" / "threeup_agents")
 
-# Who may import whom: each module of threeup_env, and what it may take from the package.
-ENGINE = {"cards", "actions", "compiled", "rng", "state", "rules", "observation"}
-ALLOWED = {
-    "compiled": set(),
-    "cards": set(),
-    "rng": {"compiled"},
-    "actions": {"cards"},
-    "state": {"cards"},
-    "rules": {"actions", "cards", "compiled", "state"},
-    "observation": {"cards", "compiled", "state"},
-    "privileged": {"cards", "compiled", "state"},
-    "determinize": ENGINE,
-    "batch": ENGINE,
-    "render": {"actions", "cards", "observation", "rules", "state"},
-    "table": ENGINE | {"batch", "render"},
-    "card_art": {"cards"},
-    "picture": ENGINE | {"batch", "card_art", "table"},
-    "screen": set(),
-    "order": set(),
-    "aec": {"order"} | ENGINE | {"batch", "render", "picture", "screen", "table"},
-    "learner": ENGINE | {"batch"},
-    "vector_env": ENGINE | {"batch", "learner", "render", "picture", "screen", "table"},
-    "gym_env": ENGINE | {"batch", "learner", "render", "picture", "screen", "table", "vector_env"},
+# The rooms, lowest first: whom each may import, itself aside. A room is a folder, or a
+# single file that lies between folders. CONTRIBUTING.md draws this table.
+ALLOWED: dict[str, str] = {
+    "threeup_env.engine": "",
+    "threeup_env.agent": "",
+    "threeup_env.view": "engine",
+    "threeup_env.envs": "engine view agent",
+    "threeup_env": "engine envs view",
+    "threeup_agents.files": "",
+    "threeup_agents.pages": "",
+    "threeup_agents.plots": "",
+    "threeup_agents.players": "files engine",
+    "threeup_agents.search": "pages players engine",
+    "threeup_agents.specs": "players search agent",
+    "threeup_agents": "specs agent",
+    "threeup_agents.arena": "files specs engine agent env",
+    "threeup_agents.analysis": "files pages plots specs arena engine",
+    "threeup_agents.replay": "files pages plots specs search arena engine view agent",
+    "threeup_agents.play": "specs arena replay engine view",
+    "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
+    "threeup_agents.evaluation": "files specs arena analysis replay engine",
+    "threeup_agents.__main__": "evaluation training play replay",
 }
+LONG_NAMES = {name.rpartition(".")[2]: name for name in ALLOWED} | {"env": "threeup_env"}
 
 
-def imports_of(path: Path) -> set[str]:
-    """Every module that a file imports, lazily or not."""
+def sources() -> list[Path]:
+    return sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    package = next(package for package in PACKAGES if package in path.parents)
+    name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+def room_of(module: str) -> str:
+    """The longest room that a module's name begins with."""
+    rooms = [room for room in ALLOWED if f"{module}.".startswith(f"{room}.")]
+    return max(rooms, key=len)
+
+
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Every module of this project or another's that a file imports, lazily or not."""
+    modules = {module_of(source) for source in sources()}
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: write imports in full"
-            found.add(node.module or "")
-    return found
+            name = node.module or ""
+            parts = {f"{name}.{alias.name}" for alias in node.names}
+            found |= parts & modules
+            if not parts <= modules:
+                found.add(name)
+        elif isinstance(node, ast.Constant) and str(node.value).startswith("threeup_agents."):
+            found |= {str(node.value)} & modules  # what the command loads by name
+    return frozenset(found)
 
 
-def test_every_module_of_the_environment_stands_in_the_import_table() -> None:
-    modules = {path.stem for path in (ROOT / "threeup_env").glob("*.py")} - {"__init__"}
-    assert modules == set(ALLOWED)
+def is_ours(name: str) -> bool:
+    return name.partition(".")[0] in ("threeup_env", "threeup_agents")
 
 
-@pytest.mark.parametrize("module", ALLOWED)
-def test_imports_point_one_way(module: str) -> None:
-    path = ROOT / "threeup_env" / f"{module}.py"
-    own = {name for name in imports_of(path) if name.split(".")[0] == "threeup_env"}
-    assert own <= {f"threeup_env.{name}" for name in ALLOWED[module]}
+def room_imports() -> Iterator[tuple[Path, str, str]]:
+    """Each import of another room: the file, its room, the other's."""
+    for path in sources():
+        room = room_of(module_of(path))
+        others = {room_of(name) for name in imports_of(path) if is_ours(name)} - {room}
+        yield from ((path, room, other) for other in sorted(others))
+
+
+def test_the_table_of_rooms_is_what_the_folders_are() -> None:
+    rooms = {
+        module_of(path.parent / "__init__.py") if path.parent not in PACKAGES else module_of(path)
+        for path in sources()
+    }
+    assert rooms == set(ALLOWED)
+
+
+def test_rooms_import_only_what_the_table_allows_and_all_that_it_does() -> None:
+    found: dict[str, set[str]] = {room: set() for room in ALLOWED}
+    for _, room, other in room_imports():
+        found[room].add(other)
+    assert found == {
+        room: {LONG_NAMES[name] for name in names.split()} for room, names in ALLOWED.items()
+    }
+
+
+def test_every_room_imports_only_rooms_above_it_in_the_table() -> None:
+    order = list(ALLOWED)
+    for path, room, other in room_imports():
+        assert order.index(other) < order.index(room), f"{path}: {other}"
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    graph = {
+        module_of(path): {name for name in imports_of(path) if is_ours(name)} for path in sources()
+    }
+    floors = list(TopologicalSorter(graph).static_order())
+    assert len(floors) == len(sources()) > 80
+
+
+def test_the_contributors_see_the_table() -> None:
+    lines = (ROOT / "CONTRIBUTING.md").read_text().splitlines()
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    drawn = {row[0]: row[1] for row in rows if row[0] in ALLOWED}
+    assert list(drawn.items()) == [(room, names or "nothing") for room, names in ALLOWED.items()]
 
 
 def test_the_environment_never_imports_the_agents() -> None:
-    for path in (ROOT / "threeup_env").glob("*.py"):
+    sb3 = ROOT / "threeup_env" / "envs" / "sb3.py"  # loaded by who asks for it
+    for path in (ROOT / "threeup_env").rglob("*.py"):
         roots = {name.split(".")[0] for name in imports_of(path)}
-        assert not roots & {"agents", "torch", "stable_baselines3", "sb3_contrib", "train"}, path
+        assert not roots & {"agents", "threeup_agents", "train", "evaluate"}, path
+        assert path == sb3 or not roots & {"torch", "stable_baselines3", "sb3_contrib"}, path
 
 
-@pytest.mark.parametrize("package", ["threeup_env", "agents"])
+@pytest.mark.parametrize("package", ["threeup_env", "threeup_agents"])
 def test_importing_loads_no_heavy_library(package: str) -> None:
     heavy = ["torch", "stable_baselines3", "sb3_contrib", "matplotlib", "pygame", "rich", "pandas"]
-    heavy += ["PIL", "resvg_py", "moviepy", "threeup_env.picture", "threeup_env.table"]
-    heavy += ["agents"] if package == "threeup_env" else []
+    heavy += ["PIL", "resvg_py", "moviepy", "threeup_env.view.picture", "threeup_env.view.table"]
+    heavy += ["threeup_agents"] if package == "threeup_env" else []
     code = f"import sys, {package}; print(*(name for name in {heavy} if name in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
@@ -76,9 +151,27 @@ def test_importing_loads_no_heavy_library(package: str) -> None:
 
 
 def test_files_stay_short() -> None:
-    for path in [*ROOT.glob("threeup_env/*.py"), *ROOT.glob("agents/*.py"), *ROOT.glob("*.py")]:
+    for path in [*sources(), *ROOT.glob("*.py")]:
         lines = path.read_text().splitlines()
-        assert len(lines) <= 400, f"{path.name} has {len(lines)} lines: split it"
+        assert len(lines) <= 350, f"{path.name} has {len(lines)} lines: split it"
+
+
+def test_functions_stay_short_and_flat() -> None:
+    deepest = 5
+    blocks = (ast.For, ast.While, ast.If, ast.With, ast.Try)
+
+    def depth(node: ast.AST) -> int:
+        inner = max((depth(child) for child in ast.iter_child_nodes(node)), default=0)
+        return inner + isinstance(node, blocks)
+
+    for path in [*sources(), *ROOT.glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                words = ast.get_docstring(node, clean=False) or ""
+                body = (node.end_lineno or 0) - node.body[0].lineno + 1
+                code = body - (len(words.splitlines()) if words else 0)
+                assert code <= 40, f"{path.name}: {node.name} has {code} lines of code"
+                assert depth(node) < deepest, f"{path.name}: {node.name} is nested too deep"
 
 
 def test_the_project_stands_alone() -> None:
@@ -101,25 +194,47 @@ def test_a_change_in_what_a_file_imports_gives_its_compiled_code_a_new_cache_fol
     tmp_path: Path,
 ) -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/agents']\n"
         "from pathlib import Path\n"
-        "from threeup_env.compiled import cache_folder\n"
-        "print(cache_folder(Path(sys.argv[1]) / 'threeup_env' / 'batch.py'))"
+        "from threeup_env.engine.compiled import cache_folder\n"
+        "for name in sys.argv[2:]: print(cache_folder(Path(sys.argv[1]) / name))"
     )
-    package = tmp_path / "threeup_env"
-    package.mkdir()
-    for path in (ROOT / "threeup_env").glob("*.py"):
-        (package / path.name).write_bytes(path.read_bytes())
+    for path in sources():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
 
-    def folder() -> str:
-        command = [sys.executable, "-c", code, str(tmp_path)]
+    def folders() -> list[str]:
+        names = ["threeup_env/engine/batch.py", "agents/threeup_agents/search/halving.py"]
+        command = [sys.executable, "-c", code, str(tmp_path), *names]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout
+        return done.stdout.split()
 
-    before = folder()
-    with (package / "render.py").open("a") as source:  # which batch.py doesn't import
-        source.write("CHANGED = True\n")
-    assert folder() == before
-    with (package / "cards.py").open("a") as source:  # which it imports by way of others
-        source.write("CHANGED = True\n")
-    assert folder() != before
+    def change(name: str) -> None:
+        with (tmp_path / name).open("a") as source:
+            source.write("CHANGED = True\n")
+
+    before = folders()
+    change("threeup_env/view/text.py")  # which neither imports
+    assert folders() == before
+    change("agents/threeup_agents/players/careful.py")  # which the search imports
+    halfway = folders()
+    assert halfway[0] == before[0]
+    assert halfway[1] != before[1]
+    change("threeup_env/engine/cards.py")  # which both import, by way of others
+    assert all(old != new for old, new in zip(halfway, folders(), strict=True))
+
+
+def test_the_hash_of_the_engine_covers_the_rules_and_an_agents_hash_its_networks() -> None:
+    engine = {path.stem for path in compiled.reachable(Path(batch.__file__))}
+    assert engine >= {"batch", "rules", "state", "cards", "actions", "observation", "rng"}
+    search = set(compiled.reachable(Path(searchers.__file__)))
+    assert search >= {Path(careful.__file__), Path(batch.__file__).with_name("rules.py")}
+    names = ("ppo", "search:10")
+    assert all(provenance.agent_hash(name, 2) != provenance.agent_hash(name, 3) for name in names)
+
+
+@pytest.mark.parametrize("num_players", range(2, 7))
+def test_the_shipped_networks_lie_where_they_are_looked_for(num_players: int) -> None:
+    assert policy.shipped_file(num_players).is_file()
+    assert value.shipped_file(num_players).is_file()

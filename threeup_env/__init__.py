@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pettingzoo
 from gymnasium.envs.registration import register
 
-from threeup_env.actions import ACTION_NAMES, IllegalActionError, action_id
-from threeup_env.aec import env, raw_env
-from threeup_env.batch import Batch
-from threeup_env.cards import RANK_NAMES, VARIANTS
-from threeup_env.determinize import determinize
-from threeup_env.gym_env import ThreeUpEnv
-from threeup_env.observation import (
-    OBSERVATION_DTYPE,
-    decode,
-    describe,
-    observation_fields,
-)
-from threeup_env.state import STATE_DTYPE
-from threeup_env.vector_env import ThreeUpVectorEnv
+from threeup_env.engine.actions import ACTION_NAMES, IllegalActionError, action_id
+from threeup_env.engine.batch import Batch
+from threeup_env.engine.cards import RANK_NAMES, VARIANTS
+from threeup_env.engine.determinize import determinize
+from threeup_env.engine.observation import OBSERVATION_DTYPE, decode, observation_fields
+from threeup_env.engine.state import STATE_DTYPE
+from threeup_env.envs.aec import env, raw_env
+from threeup_env.envs.gym_env import ThreeUpEnv
+from threeup_env.envs.vector_env import ThreeUpVectorEnv
+from threeup_env.view.words import describe
 
 if TYPE_CHECKING:
-    from threeup_env.picture import show
+    from threeup_env.view.picture import show
 
 __all__ = [
     "ACTION_NAMES",
@@ -52,16 +48,16 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Load what draws on first use: most runs never draw."""
     if name == "show":
-        from threeup_env.picture import show
+        from threeup_env.view.picture import show
 
         return show
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.aec:env")
+pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.envs.aec:env")
 register(
     id="threeup_env/ThreeUp-v0",
-    entry_point="threeup_env.gym_env:ThreeUpEnv",
-    vector_entry_point="threeup_env.vector_env:ThreeUpVectorEnv",
+    entry_point="threeup_env.envs.gym_env:ThreeUpEnv",
+    vector_entry_point="threeup_env.envs.vector_env:ThreeUpVectorEnv",
     kwargs={"illegal_action": "terminate"},
 )

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-import train
-from agents.settings import read_config
+from threeup_agents.training import __main__ as train
+from threeup_agents.training.settings import read_config
 
 ARMS: Final[dict[str, tuple[str, ...]]] = {
     "all seats, critic sees the cards": (),

@@ -19,13 +19,13 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-import agents
-from agents.deals import draw_deals
-from agents.flat import flat_rows
-from agents.search import tree_rows
-from agents.statistics import mean_interval
+import threeup_agents
+from threeup_agents.analysis.statistics import mean_interval
+from threeup_agents.arena.deals import draw_deals
+from threeup_agents.search.flat import flat_rows
+from threeup_agents.search.searchers import tree_rows
 from threeup_env import Batch
-from threeup_env.rng import streams
+from threeup_env.engine.rng import streams
 
 Choose = Callable[[Batch, npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 """Chooses in some rows of a batch; only that with the true cards looks at its states."""
@@ -43,7 +43,7 @@ class Config:
         "search:200",
         "search:1000",
     )
-    """Specs of `agents.make`; `true:` before a search deals it the true cards."""
+    """Specs of `threeup_agents.make`; `true:` before a search deals it the true cards."""
     num_players: tuple[int, ...] = (2, 3, 4)
     """Table sizes."""
     against: str = "greedy"
@@ -111,7 +111,7 @@ def chooser(spec: str, seed: int) -> Choose:
     if spec.startswith("true:"):
         name, count = spec.removeprefix("true:").split(":")
         return true_cards(name, int(count), seed)
-    agent = agents.make(spec, seed)
+    agent = threeup_agents.make(spec, seed)
 
     def choose(batch: Batch, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return agent.act(batch.observations[rows], batch.action_masks[rows])

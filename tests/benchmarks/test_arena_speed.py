@@ -5,11 +5,11 @@ import time
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from agents import match
-from agents.folder import Folder
-from agents.tournament import Settings, play_tournament
 from tests.benchmarks.ratio import compare
 from tests.benchmarks.test_engine_speed import play_engine
+from threeup_agents.arena import play as match
+from threeup_agents.arena.run_folder import Folder
+from threeup_agents.arena.tournament import Settings, play_tournament
 
 DEALS = 512
 NUM_ACTIONS = 300_000

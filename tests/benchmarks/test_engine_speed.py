@@ -19,16 +19,16 @@ import numpy.typing as npt
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from agents.heuristic import choose_random
 from tests.benchmarks.ratio import compare, speed
+from threeup_agents.players.simple import choose_random
 from threeup_env import STATE_DTYPE, Batch
-from threeup_env.actions import NUM_ACTIONS
-from threeup_env.batch import deal_shuffled
-from threeup_env.cards import MAX_DECK_SIZE
-from threeup_env.compiled import compiled
-from threeup_env.rng import random_below, streams
-from threeup_env.rules import apply_action, write_legal_actions
-from threeup_env.state import EMPTY
+from threeup_env.engine.actions import NUM_ACTIONS
+from threeup_env.engine.cards import MAX_DECK_SIZE
+from threeup_env.engine.compiled import compiled
+from threeup_env.engine.lockstep import deal_shuffled
+from threeup_env.engine.rng import random_below, streams
+from threeup_env.engine.rules import apply_action, write_legal_actions
+from threeup_env.engine.state import EMPTY
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 _TOP_BITS = np.uint64(58)

@@ -8,10 +8,10 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from agents import make
-from agents.sb3 import ThreeUpVecEnv
 from tests.benchmarks.ratio import compare, speed
+from threeup_agents import make
 from threeup_env import ThreeUpEnv, ThreeUpVectorEnv
+from threeup_env.envs.sb3 import ThreeUpVecEnv
 
 
 def stepper(envs: ThreeUpVectorEnv | SyncVectorEnv, num_steps: int) -> Callable[[], None]:

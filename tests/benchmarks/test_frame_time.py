@@ -8,9 +8,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from threeup_env import Batch
-from threeup_env.picture import draw
-from threeup_env.screen import pixels
-from threeup_env.table import look
+from threeup_env.view.picture import draw
+from threeup_env.view.screen import pixels
+from threeup_env.view.table import look
 
 
 def measure(benchmark: BenchmarkFixture, run: Callable[[], object], rounds: int) -> None:

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from agents.search import Search
 from tests.benchmarks.ratio import compare, speed
+from threeup_agents.search.searchers import Search
 from threeup_env import STATE_DTYPE, Batch
-from threeup_env.cards import MAX_DECK_SIZE
-from threeup_env.compiled import compiled
-from threeup_env.determinize import deal_unseen, write_seen, write_unseen
+from threeup_env.engine.cards import MAX_DECK_SIZE
+from threeup_env.engine.compiled import compiled
+from threeup_env.engine.determinize import deal_unseen, write_seen, write_unseen
 
 Decisions = tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]
 

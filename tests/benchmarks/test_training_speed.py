@@ -13,8 +13,9 @@ from stable_baselines3.common import logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import threeup_env
-import train
 from tests.benchmarks.ratio import compare
+from threeup_agents.training import run
+from threeup_agents.training.settings import Config
 
 NUM_DECISIONS = 2048
 ROLLOUTS = 3
@@ -62,8 +63,8 @@ def tutorial(num_envs: int) -> Callable[[], float]:
 
 def ours() -> Callable[[], float]:
     """Thousands of decisions a second with this project's defaults."""
-    config = train.Config()
-    model = train.build(config)
+    config = Config()
+    model = run.build(config)
     model.set_logger(logger.configure(None, []))
     return trained(model, ROLLOUTS * config.num_games * config.rollout_steps)
 

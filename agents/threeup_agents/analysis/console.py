@@ -1,0 +1,84 @@
+"""What a round robin says in the terminal, and its games as a table."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from threeup_agents import specs
+from threeup_agents.arena.match import Match
+from threeup_agents.files import atomic_write
+
+
+def write_games(path: Path, matches: Sequence[Match]) -> None:
+    """Write a row a game."""
+    with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        game = 0
+        for match in matches:
+            columns = match.columns()
+            if game == 0:
+                writer.writerow(["game", *columns])
+            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                writer.writerow([game, *row])
+                game += 1
+
+
+def show_agents() -> None:
+    """Print the names that `--agents` understands."""
+    table = _table("agents", "agent", "what it does")
+    for spec, words in specs.SPECS.items():
+        table.add_row(spec, words)
+    Console().print(table)
+
+
+def show(results: dict[str, Any]) -> None:
+    """Print who is better: ratings and shares, then each pairing."""
+    console = Console()
+    title = (
+        f"{results['num_players']} players, {results['deals_played']:,} deals, "
+        f"{results['games']:,} games; fair share {results['fair_share']:.3f}"
+    )
+    interval = f"{results['confidence']:.4g}"
+    board = _table(title, "agent", "rating", interval, "share", interval, "place", "cut off")
+    standings = {row["agent"]: row for row in results["standings"]}
+    for rating in results["ratings"]:
+        row = standings[rating["agent"]]
+        board.add_row(
+            row["agent"],
+            f"{rating['rating']:+.2f}",
+            f"{rating['low']:+.2f} {rating['high']:+.2f}",
+            f"{row['win_share']:.3f}",
+            f"{row['low']:.3f} {row['high']:.3f}",
+            f"{row['mean_place']:.2f}",
+            f"{row['cut_off_share']:.1%}",
+        )
+    duels = _table("each against each", "agent", "against", "share", interval, "is", "games")
+    for pair in results["pairings"]:
+        share, low, high = (f"{pair[name]:.3f}" for name in ("win_share", "low", "high"))
+        duels.add_row(
+            pair["agent"],
+            pair["against"],
+            share,
+            f"{low} {high}",
+            pair["verdict"],
+            f"{pair['games']:,}",
+        )
+    console.print(board)
+    console.print(duels)
+    plan = results["plan"]
+    words = f"for half-widths of {plan['half_width']:g}: {plan['deals']:,} deals"
+    console.print(words, highlight=False)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for name in columns:
+        words = name in ("agent", "against", "is", "what it does")
+        justify: Literal["left", "right"] = "left" if words else "right"
+        table.add_column(name, justify=justify, no_wrap=not words, overflow="fold")
+    return table

@@ -1,0 +1,148 @@
+"""The games of one line-up as columns: what a match leaves behind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from threeup_agents.files import atomic_write
+
+_SUMMED: Final = ("seconds", "decisions")
+
+
+@dataclass(frozen=True)
+class Match:
+    """The games of one line-up, sorted by deal and rotation; a row a game.
+
+    Line-up place i sits at seat `(i + rotation) % S`.
+    """
+
+    line_up: tuple[str, ...]
+    """Names of the agents, `[S]`."""
+    deal: npt.NDArray[np.int64]
+    """Number of the deal, `[B]`."""
+    rotation: npt.NDArray[np.int8]
+    """How far the line-up is turned, `[B]`."""
+    deal_hash: npt.NDArray[np.int64]
+    """Names the cards as dealt, `[B]`."""
+    course: npt.NDArray[np.uint64]
+    """Equal for games of the same deal and the same actions, `[B]`."""
+    win_share: npt.NDArray[np.float64]
+    """Share of the win by line-up place; 1 for the winner; `[B, S]`."""
+    cards_left: npt.NDArray[np.int8]
+    """Cards that each line-up place has left, `[B, S]`."""
+    length: npt.NDArray[np.int32]
+    """Actions taken, `[B]`."""
+    cut_off: npt.NDArray[np.bool_]
+    """True where the step limit ended the game, `[B]`."""
+    seconds: npt.NDArray[np.float64]
+    """Time that an agent took, all its places together, at the first of them; `[S]`."""
+    decisions: npt.NDArray[np.int64]
+    """Actions that it chose, likewise; `[S]`."""
+
+    @property
+    def num_players(self) -> int:
+        """Seats at the table, S."""
+        return len(self.line_up)
+
+    @property
+    def num_deals(self) -> int:
+        """Deals played, D; each under every rotation."""
+        return len(self.deal) // self.num_players
+
+    @property
+    def place(self) -> npt.NDArray[np.float64]:
+        """1 for the fewest cards left, equals sharing the mean of their places; `[B, S]`."""
+        places: npt.NDArray[np.float64] = stats.rankdata(self.cards_left, axis=1)
+        return places
+
+    def by_deal(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The mean of a column over the rotations of each deal; `[D, ...]`."""
+        shape = (-1, self.num_players, *values.shape[1:])
+        means: npt.NDArray[np.float64] = values.reshape(shape).mean(axis=1)
+        return means
+
+    def by_seat(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Turn a column by line-up place into one by seat; `[B, S]`."""
+        seats = np.arange(self.num_players)
+        places = (seats - self.rotation[:, None]) % self.num_players
+        return np.take_along_axis(values, places, axis=1)
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """A table with a row a game, by seat: `pandas.DataFrame(match.columns())`."""
+        names = np.tile(np.array(self.line_up), (len(self.deal), 1))
+        table: dict[str, npt.NDArray[Any]] = {
+            "deal": self.deal,
+            "rotation": self.rotation,
+            "deal_hash": self.deal_hash,
+        }
+        for name, values in (
+            ("agent", names),
+            ("win_share", self.win_share),
+            ("cards_left", self.cards_left),
+        ):
+            by_seat = self.by_seat(values)
+            table |= {f"{name}_{seat}": by_seat[:, seat] for seat in range(self.num_players)}
+        return table | {"length": self.length, "cut_off": self.cut_off, "course": self.course}
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Match"]) -> "Match":
+        """Put parts of one line-up's games together, in the order given."""
+        arrays = {}
+        for field in fields(cls)[1:]:
+            columns = [getattr(part, field.name) for part in parts]
+            joined = np.sum(columns, axis=0) if field.name in _SUMMED else np.concatenate(columns)
+            arrays[field.name] = joined
+        return cls(parts[0].line_up, **arrays)
+
+    def save(self, path: Path) -> None:
+        """Write to an `.npz` file, whole or not at all.
+
+        Raises:
+            OSError: e.g. a full disk; then no file is left behind.
+        """
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, line_up=np.array(self.line_up), **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> "Match":
+        """Read what `save` wrote; nothing in it is ever executed.
+
+        Raises:
+            ValueError: the file is damaged or not one of these.
+        """
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as columns:
+                arrays = {field.name: columns[field.name] for field in fields(cls)}
+            line_up = tuple(arrays.pop("line_up").tolist())
+            match = cls(line_up, **arrays)
+            match.check()
+        except (BadZipFile, EOFError, KeyError, ValueError, OSError) as error:
+            raise ValueError(
+                f"{path}: expected the games of a match; the file is damaged ({error}). "
+                "Delete it and run the same command to play them again"
+            ) from error
+        return match
+
+    def check(self) -> None:
+        """Check that the columns agree with each other.
+
+        Raises:
+            ValueError: they don't, e.g. because places were swapped in one of them.
+        """
+        seats = self.num_players
+        shapes = {self.win_share.shape, self.cards_left.shape}
+        if shapes != {(len(self.deal), seats)} or len(self.deal) % seats:
+            raise ValueError(f"expected {seats} places in {len(self.deal)} games; got {shapes}")
+        fewest = self.cards_left == self.cards_left.min(axis=1, keepdims=True)
+        if not np.allclose(self.win_share, fewest / fewest.sum(axis=1, keepdims=True)):
+            raise ValueError("expected the win where the fewest cards are left")
+        won = self.cards_left.min(axis=1) == 0
+        if (won == self.cut_off).any():
+            raise ValueError("expected a winner without cards in games that were not cut off")

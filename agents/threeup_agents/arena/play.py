@@ -1,0 +1,249 @@
+"""Matches in lock-step: fixed agents, every deal under every rotation of the seats."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from threeup_agents import specs
+from threeup_agents.arena.deals import deal_hashes, draw_deals
+from threeup_agents.arena.match import Match
+from threeup_agents.arena.progress import Bar
+from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
+from threeup_env.agent import Agent, name_of
+from threeup_env.engine.batch import Batch
+from threeup_env.engine.rng import MATCH_AGENTS, streams
+
+BLOCK_GAMES: Final = 1024
+"""Games played at once in a block. Each block gets agents with streams of their own, so
+that it is the same whatever is played before it or beside it."""
+SLOW_BLOCK_GAMES: Final = 64
+"""The same where an agent searches: less is lost when such a run is stopped."""
+_SLOW: Final = ("flat:", "search:")
+_FNV_PRIME: Final = np.uint64(1099511628211)
+
+Entrant: TypeAlias = "str | Agent | Callable[[int], Agent]"
+"""Who takes part: a spec for `threeup_agents.make`, a function from a seed to an agent, or an agent
+as it is (then its random stream, if it has one, goes on from block to block)."""
+
+Watch: TypeAlias = Callable[[Batch, npt.NDArray[np.int64], npt.NDArray[np.int64]], None]
+"""Called before every step: the batch, the rows that are stepped, int64 `[K]`, and their
+actions, int64 `[K]`."""
+
+
+def play(
+    line_up: Sequence[Entrant],
+    deals: int | npt.NDArray[np.int8] = 100,
+    num_players: int | None = None,
+    variant: str = "standard",
+    max_steps: int = 1000,
+    seed: int = 0,
+    limit: float = SECONDS_PER_DECISION,
+    progress: bool = True,
+) -> Match:
+    """Play a match: every deal under every rotation of the seats.
+
+    The deals come from one random stream and each agent's choices from another, so the
+    same seed gives the same deals whoever plays, and the same games every time.
+
+    Args:
+        line_up: who sits where under rotation 0; the last one also takes the seats left
+            over, so that `["greedy", "random"]` at 4 is one greedy among three random.
+        deals: how many to draw, or the decks themselves, int8 `[D, deck size]`.
+        num_players: seats at the table; None means one for each of the line-up.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts a game off (R21).
+        seed: starts the stream of deals and the agents' streams.
+        limit: seconds that an agent may take per decision, see `Referee`.
+        progress: show a bar on anything over two seconds.
+
+    Raises:
+        ValueError: an unknown agent, variant or table size, or a line-up that is too long.
+        AgentError: an agent raised, took too long or gave no legal action.
+
+    Example:
+        >>> match = play(["greedy", "random"], deals=50)
+        >>> bool(match.win_share[:, 0].mean() > 0.5)
+        True
+    """
+    num_players = len(line_up) if num_players is None else num_players
+    if not 1 <= len(line_up) <= num_players:
+        raise ValueError(f"line_up: expected 1 to {num_players} agents; got {len(line_up)}")
+    decks = draw_deals(deals, num_players, variant, seed) if isinstance(deals, int) else deals
+    full = [*line_up, *[line_up[-1]] * (num_players - len(line_up))]
+    parts = []
+    with Bar("playing", len(decks) * num_players, show=progress) as bar:
+        for first, stop in blocks(full, len(decks)):
+            block = decks[first:stop]
+            parts.append(
+                play_block(full, block, first, variant, max_steps, seed, limit, bar.advance)
+            )
+    return Match.concatenate(parts)
+
+
+def blocks(line_up: Sequence[Entrant], deals: int) -> list[tuple[int, int]]:
+    """The first deal of each block and the one after its last.
+
+    >>> blocks(["greedy", "random"], 1200)
+    [(0, 512), (512, 1024), (1024, 1200)]
+    """
+    slow = any(_label(entrant).startswith(_SLOW) for entrant in line_up)
+    size = max(1, (SLOW_BLOCK_GAMES if slow else BLOCK_GAMES) // len(line_up))
+    return [(first, min(first + size, deals)) for first in range(0, deals, size)]
+
+
+def play_block(
+    line_up: Sequence[Entrant],
+    decks: npt.NDArray[np.int8],
+    first_deal: int = 0,
+    variant: str = "standard",
+    max_steps: int = 1000,
+    seed: int = 0,
+    limit: float = SECONDS_PER_DECISION,
+    advance: Callable[[int], None] = lambda count: None,
+    watch: Watch | None = None,
+    num_threads: int | None = None,
+) -> Match:
+    """Play some deals of a match in one lock-step batch.
+
+    Args:
+        line_up: one entrant a seat.
+        decks: int8 `[D, deck size]`.
+        first_deal: number of the first deal; also chooses the agents' streams.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts a game off (R21).
+        seed: starts the agents' streams.
+        limit: seconds that an agent may take per decision, see `Referee`.
+        advance: called with the number of games that have just ended.
+        watch: called before every step.
+        num_threads: see `threeup_agents.make`.
+
+    Raises:
+        AgentError: an agent raised, took too long or gave no legal action.
+    """
+    num_players = len(line_up)
+    made, places = _make_agents(line_up, seed, first_deal, num_threads)
+    names = tuple(map(_label, line_up))
+    rotation = np.tile(np.arange(num_players), len(decks))
+    deal = np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players)
+    hashes = np.repeat(deal_hashes(decks, num_players, variant), num_players)
+    batch = Batch(len(rotation), num_players, variant, max_steps, autoreset=False)
+    batch.reset(decks=np.repeat(decks, num_players, axis=0))
+    agent_at = places[(np.arange(num_players) - rotation[:, None]) % num_players]
+    called = [names[places.tolist().index(i)] for i in range(len(made))]
+    try:
+        with Referee(called, made, limit) as referee:
+            course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
+    except AgentError as error:
+        row = error.row
+        error.where = {
+            "line_up": names,
+            "deal": int(deal[row]),
+            "rotation": int(rotation[row]),
+            "step": int(batch.lengths[row]),
+        }
+        raise
+    seat_of = (np.arange(num_players) + rotation[:, None]) % num_players
+    cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
+    # Whoever has won has no cards left; without a winner the fewest cards share (R21).
+    fewest = cards_left == cards_left.min(axis=1, keepdims=True)
+    return Match(
+        line_up=names,
+        deal=deal,
+        rotation=rotation.astype(np.int8),
+        deal_hash=hashes,
+        course=course,
+        win_share=fewest / fewest.sum(axis=1, keepdims=True),
+        cards_left=cards_left,
+        length=batch.lengths.copy(),
+        cut_off=cut_off,
+        seconds=_at_first_place(places, referee.seconds),
+        decisions=_at_first_place(places, referee.decisions),
+    )
+
+
+def _at_first_place(places: npt.NDArray[np.int64], values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Spread values by agent over line-up places: each at its agent's first, else 0; `[S]`."""
+    spread = np.zeros(len(places), np.asarray(values).dtype)
+    for i, value in enumerate(values):
+        spread[places.tolist().index(i)] = value
+    return spread
+
+
+def _play_out(
+    batch: Batch,
+    referee: Referee,
+    agent_at: npt.NDArray[np.int64],
+    hashes: npt.NDArray[np.int64],
+    advance: Callable[[int], None],
+    watch: Watch | None,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """Step until every game has ended; the courses and what was cut off, each `[B]`.
+
+    Args:
+        batch: just dealt.
+        referee: asks the agents.
+        agent_at: index of the agent at each seat; int64 `[B, S]`.
+        hashes: of the deals; int64 `[B]`.
+        advance: see `play_block`.
+        watch: see `play_block`.
+    """
+    cut_off = np.zeros(batch.num_games, np.bool_)
+    course = hashes.astype(np.uint64)
+    running = np.arange(batch.num_games)
+    while len(running):
+        acting = agent_at[running, batch.seats[running]]
+        actions = np.empty(len(running), np.int64)
+        for i in range(len(referee.agents)):
+            own = np.flatnonzero(acting == i)
+            if len(own):
+                rows = running[own]
+                views = batch.observations[rows], batch.action_masks[rows]
+                actions[own] = referee.ask(i, *views, rows)
+        if watch is not None:
+            watch(batch, running, actions)
+        batch.step(actions, running)
+        course[running] = (course[running] ^ actions.astype(np.uint64)) * _FNV_PRIME
+        ended = batch.terminations | batch.truncations
+        if ended.any():
+            cut_off |= batch.truncations
+            advance(int(ended.sum()))
+            running = running[~ended[running]]
+    return course, cut_off
+
+
+def _label(entrant: Entrant) -> str:
+    """A spec as it is, else the agent's or the function's name."""
+    if isinstance(entrant, str):
+        return entrant
+    return name_of(entrant)
+
+
+def _make_agents(
+    line_up: Sequence[Entrant], seed: int, first_deal: int, num_threads: int | None
+) -> tuple[list[Agent], npt.NDArray[np.int64]]:
+    """Make each different entrant once; index of its agent by line-up place, `[S]`."""
+    different: list[Entrant] = []
+    for entrant in line_up:
+        if entrant not in different:
+            different.append(entrant)
+    made: list[Agent] = []
+    for entrant in different:
+        own_seed = agent_seed(_label(entrant), seed, first_deal)
+        if isinstance(entrant, str):
+            made.append(specs.make(entrant, own_seed, num_threads))
+        else:
+            made.append(entrant(own_seed) if callable(entrant) else entrant)
+    return made, np.array([different.index(entrant) for entrant in line_up])
+
+
+def agent_seed(name: str, seed: int, first_deal: int) -> int:
+    """The seed of an agent's stream for the block that starts at `first_deal`.
+
+    It depends on the agent's name, not on its place in a list, so that an agent plays
+    the same whoever else takes part.
+    """
+    key = np.frombuffer(hashlib.blake2b(name.encode(), digest_size=16).digest(), np.uint32)
+    return int(streams(seed, 1, (*MATCH_AGENTS, *key.tolist(), first_deal))[0])

@@ -1,0 +1,242 @@
+"""Round robin between agents: who is better, with 95% intervals over deals.
+
+Every line-up plays the same deals, each under every rotation of the seats.
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import tyro
+
+from threeup_agents import specs
+from threeup_agents.analysis import second_views
+from threeup_agents.analysis.console import show, show_agents, write_games
+from threeup_agents.analysis.round_robin import Analysis
+from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.arena.match import Match
+from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
+from threeup_agents.arena.run_folder import RESULTS, Folder
+from threeup_agents.arena.tournament import (
+    Backend,
+    Outcome,
+    Settings,
+    play_tournament,
+    register_ray,
+)
+from threeup_agents.files import write_text
+from threeup_agents.replay.from_run import replay
+from threeup_env.engine.batch import Batch
+from threeup_env.engine.cards import check_variant
+
+USAGE_ERROR: Final = 2
+AGENT_LEFT: Final = 3
+INTERRUPTED: Final = 130
+LOOKS: Final = 4
+"""Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
+error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Let agents play each other and say who is better.
+
+    Every line-up plays the same deals, each under every rotation of the seats. At more
+    than 2 players one seat of an agent plays a table of another, and mixed tables play.
+    """
+
+    out: Path | None = None
+    """Folder of the run: the games as they come in blocks, results.json, games.csv,
+    report.html. The same command goes on with a run that was stopped. One for more agents or
+    more deals keeps the blocks that it shares: all but the last of each line-up, if not full."""
+    workers: int = 1
+    """Processes; of several, each searches on one thread. The results are the same for any
+    number."""
+    backend: Backend = "loky"
+    """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
+    stop_when_separable: bool = False
+    """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
+    half_width: float = 0.01
+    """Half-width of the intervals that the plan of deals is made for."""
+    second_views: bool = False
+    """Also alpha-rank and Nash averaging (pip install 'threeup[openspiel]')."""
+    list: bool = False
+    """Only name the agents."""
+    replay: tuple[Path, int] | None = None
+    """Only show a game: the folder of a run, and the game's number in its games.csv."""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate") -> int:
+    """Run the command line, which errors call `prog`; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    config = tyro.cli(Config, args=list(arguments), description=__doc__, prog=prog)
+    try:
+        if config.list:
+            show_agents()
+        elif config.replay is not None:
+            for text in replay(*config.replay):
+                print(text, end="\n\n")
+        elif run(config, prog)["failures"]:
+            return AGENT_LEFT
+    except (ValueError, OSError, ImportError) as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        kept = "nothing is kept without --out"
+        if config.out is not None:
+            kept = f"the games played are in {config.out}, the same command goes on"
+        print(f"{prog}: interrupted; {kept}", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
+    """Play the round robin, print its tables and write its results.
+
+    Returns:
+        What `results.json` holds.
+
+    Raises:
+        ValueError: an unknown agent, too few agents, a number out of range, or a folder
+            that holds another run.
+        OSError: the results can't be written.
+    """
+    check(config)
+    confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
+
+    def is_enough(outcome: Outcome) -> bool:
+        return Analysis(config, outcome, confidence).is_separable()
+
+    outcome = play_tournament(
+        config,
+        Folder(config.out, identity(config)),
+        config.workers,
+        config.backend,
+        looks(config),
+        is_enough if config.stop_when_separable else lambda outcome: False,
+    )
+    for failure in outcome.failures:
+        print(f"{prog}: {failure}; it left the run", file=sys.stderr)
+    if len(outcome.agents) < 2:
+        raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
+    found = Analysis(config, outcome, confidence, config.half_width)
+    results = facts(config, outcome) | found.results()
+    if config.second_views:
+        results["second_views"] = found.second_views()
+    if config.out is not None:
+        write(config.out, results, outcome.matches)
+    show(results)
+    if config.out is not None:
+        print(f"results: {config.out / RESULTS}, games.csv, report.html")
+    return results
+
+
+def check(config: Config) -> None:
+    """Refuse a run that can't work before any game is played."""
+    if config.second_views:
+        second_views.check_installed()
+    if config.backend == "ray":
+        register_ray()
+    check_variant(config.variant, config.num_players)
+    for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
+        if getattr(config, name) < least:
+            raise ValueError(f"{name}: expected at least {least}; got {getattr(config, name)}")
+    for name in ("half_width", "seconds_per_decision"):
+        if not getattr(config, name) > 0:
+            raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
+    if len(config.agents) < 2:
+        raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
+    game = Batch(1, config.num_players, config.variant)
+    game.reset()
+    seen = set()
+    for spec in config.agents:
+        agent = specs.make(spec)
+        try:
+            agent.act(game.observations, game.action_masks)
+        except ValueError as error:  # e.g. a policy for another table size
+            raise ValueError(f"agent {spec!r}: {error}") from error
+        key = specs.policy_file(spec) or spec, spec.endswith(":best")
+        if key in seen:
+            raise ValueError(f"agents: expected each one once; got {spec!r} more than once")
+        seen.add(key)
+    if config.out is not None and config.out.exists() and not config.out.is_dir():
+        raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
+
+
+def looks(config: Config) -> list[int]:
+    """Numbers of deals after which `--stop-when-separable` looks."""
+    if not config.stop_when_separable:
+        return []
+    return sorted({max(2, config.deals * look // LOOKS) for look in range(1, LOOKS + 1)})
+
+
+def identity(config: Config) -> dict[str, Any]:
+    """What decides a block of games beside its line-up and deals."""
+    same = ("num_players", "variant", "max_steps", "seed", "deal_set")
+    return {name: getattr(config, name) for name in same} | {
+        "engine": engine_hash(),
+        "agents": {spec: agent_hash(spec, config.num_players) for spec in config.agents},
+    }
+
+
+def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
+    """What was asked for and what it was made with."""
+    stopping = None
+    if config.stop_when_separable:
+        stopping = {
+            "rule": f"look after each of the deals listed; stop if every pair differs at "
+            f"Holm-corrected {(1 - CONFIDENCE) / LOOKS:g}; intervals are of that level",
+            "looks": looks(config),
+        }
+    settings = {field.name: getattr(config, field.name) for field in fields(Settings)}
+    return {
+        "num_players": config.num_players,
+        "deals": config.deals,
+        "seed": config.seed,
+        "settings": settings,
+        "stopping": stopping,
+        "failures": [
+            {"agent": failure.agent, "reason": failure.reason} | failure.where
+            for failure in outcome.failures
+        ],
+        "line_ups": [match.line_up for match in outcome.matches],
+        "engine": engine_hash(),
+        "agents": [
+            {"agent": spec, "about": specs.about(spec)}
+            | {"hash": agent_hash(spec, config.num_players)}
+            for spec in outcome.agents
+        ],
+        "versions": versions(),
+        "command": command(config),
+    }
+
+
+def command(config: Config) -> str:
+    """The command that gives these results again."""
+    words = ["threeup", "evaluate"]
+    for field in fields(Settings):
+        value = getattr(config, field.name)
+        option = field.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif field.name == "agents":
+            words += ["--agents", *value]
+        else:
+            words += [f"--{option}", str(value)]
+    words += ["--half-width", str(config.half_width)]
+    words += ["--stop-when-separable"] if config.stop_when_separable else []
+    words += ["--second-views"] if config.second_views else []
+    return shlex.join(words)
+
+
+def write(folder: Path, results: dict[str, Any], matches: Sequence[Match]) -> None:
+    """Write `results.json`, `games.csv` and `report.html`, each whole or not at all."""
+    from threeup_agents.analysis.report import page  # matplotlib takes a second to import
+
+    write_text(folder / RESULTS, json.dumps(results, indent=2) + "\n")
+    write_games(folder / "games.csv", matches)
+    write_text(folder / "report.html", page(results))

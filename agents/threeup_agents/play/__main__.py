@@ -1,0 +1,127 @@
+"""Play against agents in the terminal, with keys or the mouse.
+
+    threeup play --opponents careful search:200 --num-players 3
+
+Only what your seat may know is shown. The game is written to a file after each action, so
+leaving in the middle or a closed terminal loses nothing; `threeup page` shows it again.
+"""
+
+import secrets
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import tyro
+
+from threeup_agents.arena.referee import AgentError
+from threeup_agents.play.session import Session
+from threeup_agents.replay.recording import Recording
+
+USAGE_ERROR: Final = 2
+AGENT_FAILED: Final = 3
+MANY_SEEDS: Final = 10**6
+"""How many seeds are drawn from when none is given."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Play 3UP 3DOWN against agents in the terminal.
+
+    h gives a hint. u takes back your last action, as long as nobody else has acted since and
+    it has shown you no card.
+    """
+
+    opponents: tuple[str, ...] = ("careful",)
+    """Agents in the other seats, in their order; fewer than seats are taken in turn
+    (threeup evaluate --list names them)."""
+    num_players: int = 2
+    """Seats at the table."""
+    variant: str = "standard"
+    """standard, listed or mini."""
+    seat: int = 0
+    """Yours; seat 0 begins."""
+    seed: int | None = None
+    """The same seed, the same cards; none draws one and prints it."""
+    hint: str = "search:200"
+    """The agent that gives hints."""
+    pause: float = 0.8
+    """Seconds before another seat acts."""
+    resume: Path | None = None
+    """Go on with a recorded game that was left; who sits where is as it was."""
+    out: Path = Path("results/played.json")
+    """The recording; where there is one already, it gets a number."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    config = tyro.cli(Config, args=list(arguments), prog="threeup play")
+    try:
+        return run(config)
+    except (ValueError, OSError, ImportError, AgentError) as error:
+        print(f"threeup play: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def run(config: Config) -> int:
+    """Play until the person leaves; say where the games are.
+
+    Raises:
+        AgentError: an agent that can't play at this table.
+        ImportError: the extra `[play]` isn't installed; says how to get it.
+        OSError: the folder of the recordings can't be made, or there is no terminal.
+        ValueError: a bad option; says which values would have been right.
+    """
+    terminal = _terminal()
+    if config.pause < 0:
+        raise ValueError(f"pause: expected at least 0; got {config.pause}")
+    seed = secrets.randbelow(MANY_SEEDS) if config.seed is None else config.seed
+    print(f"seed {seed}; the agents get ready, which takes a while the first time", flush=True)
+    if config.resume is None:
+        session = Session(
+            config.opponents, config.num_players, config.variant, config.seat, seed, config.hint
+        )
+    else:
+        session = Session.resume(Recording.load(config.resume), seed, config.hint)
+    config.out.parent.mkdir(parents=True, exist_ok=True)
+    app = terminal.Terminal(session, config.out, config.pause)
+    failure = start(app)
+    if app.saved:
+        print(session.summary)
+    for path in app.saved:
+        print(f"recording: {path} (threeup page {path} makes a page of it)")
+    if app.saved and not session.is_over:
+        print(f"go on: threeup play --resume {app.saved[-1]}")
+    if failure is not None:
+        print(f"threeup play: {failure}", file=sys.stderr)
+        return AGENT_FAILED
+    return app.return_code or 0
+
+
+def start(app: Any) -> str | None:
+    """Give the terminal to the app until the person leaves; what went wrong with an agent.
+
+    Raises:
+        OSError: there is no terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise OSError("expected a terminal; the input or the output is none")
+    failure: str | None = app.run()
+    return failure
+
+
+def _terminal() -> ModuleType:
+    try:
+        from threeup_agents.play import terminal
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "textual":
+            raise
+        raise ImportError("threeup play needs textual: pip install 'threeup[play]'") from error
+    return terminal
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+"""Trained policies as files: weights and facts in safetensors, run by NumPy alone."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from threeup_agents.files import atomic_write
+from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS, action_id
+from threeup_env.engine.observation import OBSERVATION_DTYPE, num_players_of, observation_size
+
+ENV_ID: Final = "threeup-v0"
+"""The environment that policies are made for; another version refuses them."""
+FORMAT: Final = 1
+"""Version of the file: which keys its facts have, and what its tensors are named."""
+SHIPPED: Final = Path(__file__).parent / "policies"
+"""Where the shipped policies lie, one a table size."""
+TEMPERATURE: Final = 1.0
+"""Divides the logits of a policy that doesn't say otherwise."""
+_KEY: Final = "threeup_policy"
+
+Layers = Sequence[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]
+"""Weights `[out, in]` and biases `[out]` of each layer; ReLU between them."""
+
+
+@lru_cache
+def layout() -> str:
+    """Name the layout of observations and actions: a hash of what each feature and id means."""
+    text = repr((OBSERVATION_DTYPE.descr, ACTION_NAMES))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A network from observations to action probabilities."""
+
+    layers: Layers
+    num_players: tuple[int, ...]
+    """Table sizes that it plays; smaller tables' observations are padded with zeros."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Facts of the training that made it: command, seed, decisions, time, curve."""
+    temperature: float = TEMPERATURE
+    """Divides the logits in sampled play."""
+    levels: int = 0
+    """The network also sees which features are at least 1, 2 and so on up to this."""
+
+    def logits(self, observations: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+        """The network's output, not masked.
+
+        Args:
+            observations: int8 `[B, F]`.
+
+        Returns:
+            float32 `[B, A]`.
+
+        Raises:
+            ValueError: a table size that the policy doesn't play.
+        """
+        num_players = num_players_of(observations)
+        if num_players not in self.num_players:
+            raise ValueError(
+                f"policy: expected a table of {' or '.join(map(str, self.num_players))} "
+                f"players; got {num_players}"
+            )
+        size = self.layers[0][0].shape[1] // (1 + self.levels)
+        seen = np.pad(observations, ((0, 0), (0, size - observations.shape[1])))
+        thermometer = [seen >= level for level in range(1, self.levels + 1)]
+        values = np.concatenate([seen, *thermometer], axis=1, dtype=np.float32)
+        for i, (weights, biases) in enumerate(self.layers):
+            values = values @ weights.T + biases
+            if i < len(self.layers) - 1:
+                np.maximum(values, 0, out=values)
+        return values
+
+    def probabilities(
+        self,
+        observations: npt.NDArray[np.int8],
+        action_masks: npt.NDArray[np.bool_],
+        temperature: float = 1.0,
+    ) -> npt.NDArray[np.float64]:
+        """Probability of each action, exactly 0 where illegal.
+
+        Args:
+            observations: int8 `[B, F]`.
+            action_masks: bool `[B, A]`; each row has a True.
+            temperature: divides the logits.
+
+        Returns:
+            float64 `[B, A]`.
+        """
+        logits = np.where(action_masks, self.logits(observations), -np.inf).astype(np.float64)
+        weights: npt.NDArray[np.float64] = np.exp(
+            (logits - logits.max(axis=1, keepdims=True)) / temperature
+        )
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        facts = {
+            "format": FORMAT,
+            "env": ENV_ID,
+            "layout": layout(),
+            "num_players": list(self.num_players),
+            "temperature": self.temperature,
+            "architecture": {
+                "layers": [self.layers[0][0].shape[1], *(len(b) for _, b in self.layers)],
+                "activation": "relu",
+                "levels": self.levels,
+            },
+            "training": dict(self.training),
+        }
+        tensors = {}
+        for i, (weights, biases) in enumerate(self.layers):
+            tensors[f"{i}.weights"] = np.ascontiguousarray(weights, np.float32)
+            tensors[f"{i}.biases"] = np.ascontiguousarray(biases, np.float32)
+        with atomic_write(path) as temporary:
+            save_file(tensors, temporary, metadata={_KEY: json.dumps(facts)})
+
+
+@dataclass(frozen=True, repr=False)
+class Chances:
+    """What a policy thinks of one decision; shows as a table, likeliest first."""
+
+    agent: str
+    """Name of the agent."""
+    actions: tuple[str, ...]
+    """Names of the legal actions, `[K]`."""
+    chances: npt.NDArray[np.float64]
+    """How likely each is in sampled play, `[K]`."""
+
+    def __repr__(self) -> str:
+        rows = zip(self.actions, self.chances, strict=True)
+        return "\n".join([self.agent, *(f"{name:12}{chance:8.3f}" for name, chance in rows)])
+
+    @property
+    def weights(self) -> dict[int, float]:
+        """The chances by action, as recordings keep them."""
+        rows = zip(self.actions, self.chances.tolist(), strict=True)
+        return {action_id(name): round(chance, 4) for name, chance in rows}
+
+
+class PolicyPlayer:
+    """Plays a policy: samples from it, or takes its best action.
+
+    Args:
+        policy: one for the tables it will see; None for the shipped one of each table size.
+        name: the agent's name.
+        seed: starts the agent's own random stream.
+        best_action: take the likeliest action. Two such players can circle until the
+            game is cut off, so sampling is the default.
+        path: the file that the policy came from, if it did.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None,
+        name: str,
+        seed: int = 0,
+        best_action: bool = False,
+        path: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.policy = policy
+        self.path = path
+        self.best_action = best_action
+        self._rng = np.random.default_rng(seed)
+
+    def act(
+        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """Choose one legal action per row, as `Agent.act`."""
+        policy = self.policy or shipped(num_players_of(observations))
+        probabilities = policy.probabilities(observations, action_masks, policy.temperature)
+        if self.best_action:
+            best: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
+            return best
+        # The first action whose cumulative probability exceeds a uniform number below
+        # the total: never one of probability 0.
+        cumulative = probabilities.cumsum(axis=1)
+        drawn = self._rng.random((len(cumulative), 1)) * cumulative[:, -1:]
+        chosen: npt.NDArray[np.int64] = (cumulative > drawn).argmax(axis=1)
+        return chosen
+
+    def explain(
+        self, observation: npt.NDArray[np.int8], action_mask: npt.NDArray[np.bool_]
+    ) -> Chances:
+        """Say how likely each legal action is in sampled play.
+
+        Args:
+            observation: of the seat to act; int8 `[F]`.
+            action_mask: bool `[A]`.
+        """
+        policy = self.policy or shipped(num_players_of(observation))
+        chances = policy.probabilities(observation[None], action_mask[None], policy.temperature)[0]
+        legal = np.flatnonzero(action_mask)
+        order = legal[np.argsort(-chances[legal], kind="stable")]
+        return Chances(self.name, tuple(ACTION_NAMES[i] for i in order), chances[order])
+
+    def data_files(self, num_players: int) -> list[Path]:
+        """The policy file that it plays by; none for a policy that came as an object."""
+        if self.policy is None:
+            return [shipped_file(num_players)]
+        return [] if self.path is None else [self.path]
+
+
+def load(path: Path | None, seed: int = 0, best_action: bool = False) -> PolicyPlayer:
+    """Load an agent from a policy file; nothing in it is ever executed.
+
+    Args:
+        path: the file; None for the shipped policies.
+        seed: starts the agent's own random stream.
+        best_action: see `PolicyPlayer`.
+
+    Raises:
+        ValueError: not a policy file, truncated, or made for another environment.
+    """
+    if path is None:
+        return PolicyPlayer(None, "ppo", seed, best_action)
+    name = path.parent.name if path.name == "policy.safetensors" else path.stem
+    return PolicyPlayer(read(path), name or path.stem, seed, best_action, path)
+
+
+def shipped_file(num_players: int) -> Path:
+    """Where the shipped policy for one table size lies."""
+    return SHIPPED / f"ppo-{num_players}.safetensors"
+
+
+@lru_cache
+def shipped(num_players: int) -> Policy:
+    """The policy that comes with the agents for one table size.
+
+    Raises:
+        ValueError: there is none.
+    """
+    path = shipped_file(num_players)
+    if not path.is_file():
+        there = sorted(p.stem.partition("-")[2] for p in SHIPPED.glob("ppo-*.safetensors"))
+        raise ValueError(
+            f"shipped policies: expected one for {num_players} players; "
+            f"got {' and '.join(there) or 'none'}. Train one: "
+            f"threeup train --num-players {num_players}"
+        )
+    return read(path)
+
+
+def read(path: Path) -> Policy:
+    """Read a policy file.
+
+    Raises:
+        ValueError: not a policy file, truncated, or made for another environment.
+    """
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"policy {str(path)!r}: expected a policy file; got {error}") from error
+    try:
+        facts = json.loads(metadata[_KEY])
+    except (KeyError, json.JSONDecodeError):
+        raise ValueError(
+            f"policy {str(path)!r}: expected the facts {_KEY!r} in its header; got {metadata!r}"
+        ) from None
+    for key, expected in (("format", FORMAT), ("env", ENV_ID), ("layout", layout())):
+        if facts.get(key) != expected:
+            raise ValueError(
+                f"policy {str(path)!r}: expected {key} {expected!r}; got {facts.get(key)!r}"
+            )
+    levels = facts["architecture"].get("levels", 0)
+    return Policy(
+        _layers(path, facts, levels, tensors),
+        tuple(facts["num_players"]),
+        facts["training"],
+        facts["temperature"],
+        levels,
+    )
+
+
+def _layers(path: Path, facts: dict[str, Any], levels: int, tensors: dict[str, Any]) -> Layers:
+    """Check the tensors against the architecture that the file states, and the table."""
+    sizes = facts["architecture"]["layers"]
+    layers = []
+    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+        for name, shape in ((f"{i}.weights", (fan_out, fan_in)), (f"{i}.biases", (fan_out,))):
+            found = tensors.get(name)
+            if found is None or found.shape != shape or found.dtype != np.float32:
+                got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
+                raise ValueError(
+                    f"policy {str(path)!r}: expected tensor {name!r}, float32 of shape {shape}; "
+                    f"got {got}"
+                )
+        layers.append((tensors[f"{i}.weights"], tensors[f"{i}.biases"]))
+    inputs = observation_size(max(facts["num_players"])) * (1 + levels)
+    expected = (inputs, NUM_ACTIONS)
+    if (sizes[0], sizes[-1]) != expected:
+        raise ValueError(
+            f"policy {str(path)!r}: expected {expected[0]} inputs and {expected[1]} outputs; "
+            f"got {sizes[0]} and {sizes[-1]}"
+        )
+    return layers

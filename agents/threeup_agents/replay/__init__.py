@@ -1,0 +1,1 @@
+"""A game once more: recorded, judged, as a page."""

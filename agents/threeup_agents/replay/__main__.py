@@ -1,0 +1,66 @@
+"""Write a recorded game as one self-contained web page.
+
+threeup page game.json --out replay.html
+threeup page game.json --viewers 0 --out replay.html
+threeup page FOLDER_OF_A_RUN --game 31 --out replay.html
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from threeup_agents import specs
+from threeup_agents.replay.page import page
+from threeup_agents.replay.recording import PERSON, Recording
+
+
+@dataclass(frozen=True)
+class Config:
+    """Write a recorded game as a web page that needs nothing else."""
+
+    source: tyro.conf.Positional[Path]
+    """A recording, or the folder of a run of evaluate.py."""
+    game: int = 0
+    """The game's number in the games.csv of the run."""
+    viewers: tuple[str, ...] = ()
+    """Whose views the page holds: seats by number, spectator, open; none for all of these.
+    A page for one seat alone holds no card that it doesn't know."""
+    explain: bool = False
+    """Ask the agents anew what they think of each choice (a search takes its time)."""
+    out: Path = Path("replay.html")
+    """The page."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    config = tyro.cli(Config, args=list(arguments), prog="threeup page")
+    try:
+        recording = _read(config.source, config.game)
+        if config.explain:
+            names = recording.agents
+            recording = recording.explained(
+                [None if name == PERSON else specs.make(name) for name in names]
+            )
+        viewers = [int(name) if name.isdigit() else name for name in config.viewers]
+        page(recording, viewers).save(config.out)  # type: ignore[arg-type]  # page() checks them
+    except (ValueError, OSError, ImportError) as error:
+        print(f"threeup page: {error}", file=sys.stderr)
+        return 2
+    print(f"page: {config.out}")
+    return 0
+
+
+def _read(source: Path, game: int) -> Recording:
+    if not source.is_dir():
+        return Recording.load(source)
+    from threeup_agents.replay.from_run import recording_of
+
+    return recording_of(source, game)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

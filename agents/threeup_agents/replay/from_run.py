@@ -1,0 +1,137 @@
+"""A game of a run once more: played again as it was, in words or as a recording."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from threeup_agents.arena.line_ups import LineUp
+from threeup_agents.arena.match import Match
+from threeup_agents.arena.play import play_block
+from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block
+from threeup_agents.arena.tournament import decks_of, part, stretches
+from threeup_agents.files import read_json
+from threeup_agents.replay.recording import Recording
+from threeup_env.engine.batch import Batch
+from threeup_env.view.text import table_text
+from threeup_env.view.words import action_text
+
+
+def replay(folder: Path, game: int) -> Iterator[str]:
+    """Play a game of a run once more and put it into words, a table a step.
+
+    Each table is what the seat to act saw: what others hold and lay is hidden in it.
+
+    Args:
+        folder: of the run.
+        game: its number in `games.csv`.
+
+    Raises:
+        ValueError: no such run or game, or its agents now play otherwise.
+    """
+    stored, row, rotation, recording = _stored_game(folder, game)
+    names = recording.agents
+    at = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(names))
+    yield f"game {game}: deal {stored.deal[row]}, rotation {rotation}; {at}"
+    yield from _tables(recording)
+    yield f"ended after {stored.length[row]} actions: " + (
+        "cut off"
+        if stored.cut_off[row]
+        else f"{names[int(stored.by_seat(stored.win_share)[row].argmax())]} has won"
+    )
+
+
+def recording_of(folder: Path, game: int) -> Recording:
+    """Play a game of a run once more and record it; the arguments are those of `replay`.
+
+    Raises:
+        ValueError: no such run or game, or its agents now play otherwise.
+    """
+    return _stored_game(folder, game)[3]
+
+
+def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
+    """The block that holds a game, its row there, its rotation, and the game itself."""
+    results = read_json(folder / RESULTS)
+    line_up, deal, rotation = _find(results, game)
+    stored = _block_of(folder, results, line_up, deal)
+    row = (deal - int(stored.deal[0])) * len(line_up) + rotation
+    settings = results["settings"]
+    which = settings["variant"], settings["deal_set"], settings["seed"]
+    decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
+    actions = _actions_again(stored, decks, row, settings)
+    names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
+    recording = Recording(
+        tuple(decks[deal].tolist()),
+        names,
+        tuple(actions),
+        settings["variant"],
+        settings["max_steps"],
+    )
+    return stored, row, rotation, recording
+
+
+def _find(results: dict[str, Any], game: int) -> tuple[LineUp, int, int]:
+    """Line-up, deal and rotation of a game by its number."""
+    num_players, deals = results["num_players"], results["deals_played"]
+    per_line_up = num_players * deals
+    total = per_line_up * len(results["line_ups"])
+    if not 0 <= game < total:
+        raise ValueError(f"game: expected a number in 0..{total - 1}; got {game}")
+    index, rest = divmod(game, per_line_up)
+    return tuple(results["line_ups"][index]), *divmod(rest, num_players)
+
+
+def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int) -> Match:
+    """The block from which the results took a deal.
+
+    The folder may hold others of the same deal, of a run of fewer or more deals.
+    """
+    looks = (results["stopping"] or {"looks": []})["looks"]
+    for start, stop in stretches(results["deals_played"], looks):
+        for block in part(line_up, start, stop):
+            if block.first <= deal < block.stop:
+                found = read_block(folder, line_up, block.first, block.stop)
+                if found is not None:
+                    return found
+    raise ValueError(f"{folder / GAMES}: expected the games of deal {deal}; there are none")
+
+
+def _actions_again(
+    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any]
+) -> list[int]:
+    """Play a whole block again, since its agents' streams run through all its games."""
+    actions: list[int] = []
+
+    def watch(batch: Batch, rows: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> None:
+        actions.extend(chosen[rows == row].tolist())
+
+    first = int(stored.deal[0])
+    again = play_block(
+        stored.line_up,
+        decks[first:],
+        first,
+        settings["variant"],
+        settings["max_steps"],
+        settings["seed"],
+        watch=watch,
+    )
+    if again.course[row] != stored.course[row]:
+        raise ValueError(
+            "replay: expected the course that the run holds; its agents now play otherwise "
+            "(another version of the code or of a policy)"
+        )
+    return actions
+
+
+def _tables(recording: Recording) -> Iterator[str]:
+    table = ""
+    for step, (batch, last) in enumerate(recording.play()):
+        if last is not None:
+            before, action = last
+            seat = int(before["seat"])
+            words = action_text(before, batch.states[0], action, seat)
+            yield f"step {step}: {recording.agents[seat]}\n\n{table}\n\n> {words}"
+        table = table_text(batch.observations[0])

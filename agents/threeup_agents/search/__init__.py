@@ -1,0 +1,1 @@
+"""The agents that look ahead, in worlds drawn from what they see."""

@@ -1,0 +1,1 @@
+"""How policies and value networks are fitted; needs the extra [train]."""

@@ -1,0 +1,79 @@
+"""Fit a policy by self-play: every seat's decisions train it, and it ends as a file to play with.
+
+threeup train --preset quick
+threeup evaluate --agents greedy runs/2p-quick-0
+threeup train --resume runs/2p-quick-0
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import Any, Final
+
+import tyro
+from safetensors import SafetensorError
+
+from threeup_agents.arena.referee import AgentError
+from threeup_agents.training.settings import PRESETS, Config, read_config
+
+INTERRUPTED: Final = 130
+USAGE_ERROR: Final = 2
+
+
+def main(arguments: list[str] | None = None, prog: str = "threeup train") -> int:
+    """Run the command line, which errors call `prog`; return the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    config = None
+    try:
+        config = parse(given, prog)
+        from threeup_agents.training.run import run  # needs the extra [train]
+
+        run(config, given)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ("torch", "stable_baselines3", "sb3_contrib"):
+            raise
+        print(f"{prog}: training needs {package}: pip install 'threeup[train]'", file=sys.stderr)
+        return USAGE_ERROR
+    # A SafetensorError is a full disk, an AgentError an agent of the ladder that broke a rule.
+    except (ValueError, OSError, SafetensorError, AgentError) as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        folder = None if config is None else config.resume or config.folder()
+        goes_on = folder and (folder / "config.json").exists()
+        hint = f"; --resume {folder} goes on" if goes_on else " before the run began"
+        print(f"{prog}: interrupted{hint}", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def parse(arguments: list[str], prog: str = "threeup train") -> Config:
+    """Read the options; those not given have the preset's values, or the resumed run's.
+
+    Raises:
+        ValueError: other options beside `--resume`, or a folder that holds no run.
+    """
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--preset", choices=PRESETS, default="quick")
+    first.add_argument("--decisions", type=int)
+    known = first.parse_known_args(arguments)[0]
+    default = PRESETS[known.preset]
+    config = tyro.cli(Config, args=arguments, default=default, description=__doc__, prog=prog)
+    if config.resume is None:
+        return config
+    changes: dict[str, Any] = {"resume": config.resume}
+    if known.decisions is not None:
+        changes["decisions"] = known.decisions
+    if config != replace(PRESETS["quick"], **changes):
+        raise ValueError(
+            "resume: expected no other option but --decisions; a run goes on by its own settings"
+        )
+    path = config.resume / "config.json"
+    if not path.is_file():
+        raise ValueError(f"resume: expected a run folder; {str(path)!r} isn't there")
+    return replace(read_config(path), **changes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""What happens between rollouts: checkpoints, snapshots, the ladder, and the display."""
+
+import gc
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from stable_baselines3.common.callbacks import BaseCallback
+
+from threeup_agents.files import atomic_write, write_text
+from threeup_agents.training import checkpoint, ladder
+from threeup_agents.training.curves import draw_curves
+from threeup_agents.training.ladder import Measurement
+from threeup_agents.training.selfplay import SelfPlayPPO
+from threeup_agents.training.settings import Config
+
+
+class Watch(BaseCallback):
+    """Looks after a run; SB3 calls it before and after each rollout.
+
+    Args:
+        settings: of the run.
+        folder: of the run.
+        console: for the display.
+        begin: called with settings, folder and commands once there is a checkpoint.
+    """
+
+    model: SelfPlayPPO
+
+    def __init__(
+        self,
+        settings: Config,
+        folder: Path,
+        console: Console,
+        begin: Callable[[Config, Path, list[str]], None],
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.folder = folder
+        self.console = console
+        self.begin = begin
+        self.commands: list[str] = []
+        self.started_from: dict[str, Any] | None = None  # facts of that policy's training
+        self.measurements: list[Measurement] = []
+        self.seconds = 0.0
+        self._resumed_at = 0
+        self._resumed_seconds = 0.0
+        self._due = {"checkpoint": 0, "ladder": 0, "snapshot": 0}
+        self._tick = time.perf_counter()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f}%"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[news]}"),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("training", total=settings.decisions, news="")
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """Go on from a checkpoint's facts."""
+        self.seconds = self._resumed_seconds = facts["seconds"]
+        self.measurements = [Measurement(**measurement) for measurement in facts["measurements"]]
+        self._due = facts["due"]
+        self._resumed_at = facts["decisions"]
+        self.commands[:0] = facts["commands"]
+        self.started_from = facts.get("started_from")  # older ones have none
+
+    def __enter__(self) -> "Watch":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def _on_training_start(self) -> None:
+        self._tick = time.perf_counter()
+        if self._resumed_at == 0:
+            for name in self._due:
+                self._schedule(name)
+            self._save()
+        self.begin(self.settings, self.folder, self.commands)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps not in (0, self._resumed_at):
+            self._after_update()
+
+    def _on_rollout_end(self) -> None:
+        tally, self.model.env.tally = self.model.env.tally, {}
+        if games := tally.get("games", 0):
+            self.logger.record("games/length", tally["length"] / games)
+            self.logger.record("games/cut_off_share", tally["cut off"] / games)
+
+    def _on_training_end(self) -> None:
+        self._after_update(is_last=True)
+
+    def _after_update(self, is_last: bool = False) -> None:
+        """Do what is due; the model is between an update and the next rollout."""
+        self.num_timesteps = self.model.num_timesteps
+        self.seconds += time.perf_counter() - self._tick
+        self.logger.record("time/decisions_per_second", self._speed())
+        if self._is_due("snapshot") and self.settings.snapshot_every:
+            self.model.add_snapshot(self.settings.pool_size)
+        if self._is_due("ladder") or is_last:
+            self._measure()
+        if self._is_due("checkpoint") or is_last:
+            self._save()
+        self._show()
+        self._tick = time.perf_counter()
+
+    def _is_due(self, name: str) -> bool:
+        due = self.num_timesteps >= self._due[name]
+        if due:
+            self._schedule(name)
+        return due
+
+    def _schedule(self, name: str) -> None:
+        every: int = getattr(self.settings, f"{name}_every")
+        while every and self._due[name] <= self.num_timesteps:
+            self._due[name] += every
+
+    def _speed(self) -> float:
+        taken = self.seconds - self._resumed_seconds
+        return (self.num_timesteps - self._resumed_at) / taken if taken else 0.0
+
+    def _measure(self) -> None:
+        """Measure the policy; say so if it has become weaker; keep it as the run's export."""
+        settings = self.settings
+        measurements = ladder.measure(
+            self.model.export((settings.num_players,), settings.temperature),
+            settings.ladder,
+            settings.num_players,
+            settings.ladder_deals,
+            settings.variant,
+            seed=settings.seed,
+            decisions=self.num_timesteps,
+            seconds=self.seconds,
+        )
+        for warning in ladder.regressions(self.measurements, measurements):
+            self.console.print(f"[bold red]{warning}[/]")
+        self.measurements += measurements
+        for measurement in measurements:
+            self.logger.record(
+                f"ladder/{measurement.opponent}_{measurement.mode}", measurement.win_share
+            )
+            self.console.print(
+                f"{measurement.decisions:>11,} {measurement.seconds / 60:5.1f} min "
+                f"{self._speed():,.0f}/s: "
+                f"{measurement} cut off {measurement.cut_off_share:.3f}",
+                soft_wrap=True,
+                highlight=False,
+            )
+        curve = [measurement.as_json() for measurement in self.measurements]
+        write_text(self.folder / "curve.json", json.dumps(curve, indent=1) + "\n")
+        with atomic_write(self.folder / "curve.png") as picture:
+            draw_curves(self.measurements, settings.num_players, picture)
+        gc.collect()  # a figure refers to itself: 3 MB each would wait for a rare collection
+        self._export(curve)
+
+    def _export(self, curve: list[dict[str, Any]]) -> None:
+        before = {} if self.started_from is None else {"started_from": self.started_from}
+        policy = self.model.export(
+            (self.settings.num_players,),
+            self.settings.temperature,
+            command="; ".join(self.commands),
+            seed=self.settings.seed,
+            decisions=self.num_timesteps,
+            seconds=round(self.seconds, 1),
+            curve=curve,
+            **before,
+        )
+        policy.save(self.folder / "policy.safetensors")
+
+    def _save(self) -> None:
+        facts = {
+            "seconds": self.seconds,
+            "decisions": self.num_timesteps,
+            "due": self._due,
+            "commands": self.commands,
+            "started_from": self.started_from,
+            "measurements": [measurement.__dict__ for measurement in self.measurements],
+        }
+        checkpoint.save(self.folder / checkpoint.FILE, self.model, facts)
+
+    def _show(self) -> None:
+        latest = {
+            (measurement.opponent, measurement.mode): measurement
+            for measurement in self.measurements
+        }
+        news = "; ".join(
+            f"{opponent} {mode} {measurement.win_share:.3f}"
+            for (opponent, mode), measurement in latest.items()
+        )
+        speed = f"{self._speed():,.0f} decisions/s"
+        self._progress.update(
+            self._task, completed=self.num_timesteps, description=speed, news=news
+        )

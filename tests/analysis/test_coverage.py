@@ -1,0 +1,75 @@
+"""Whether 95% intervals hold the truth 95% of the time, on simulated tournaments."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from threeup_agents.analysis import ratings
+from threeup_agents.analysis.statistics import mean_intervals
+
+SIMULATIONS = 1000
+RATINGS = np.array([0.0, 0.5, 1.2])
+LINE_UPS: dict[int, list[tuple[int, ...]]] = {
+    2: [(0, 1), (0, 2), (1, 2)],
+    3: [(0, 1, 1), (1, 2, 2), (2, 0, 0), (0, 1, 2)],
+}
+
+
+def simulated_wins(
+    num_players: int, deals: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Seats `[L, N]` and wins `[D, L, N]` of agents whose ratings are `RATINGS`.
+
+    On some deals all rotations end alike: the games of a deal depend on each other, and
+    an interval that took them for independent would be too narrow.
+    """
+    line_ups = LINE_UPS[num_players]
+    seats = np.array([np.bincount(line_up, minlength=3) for line_up in line_ups])
+    wins = np.zeros((deals, len(line_ups), 3))
+    for i, line_up in enumerate(line_ups):
+        odds = np.exp(RATINGS[list(line_up)])
+        drawn = rng.choice(num_players, size=(deals, num_players), p=odds / odds.sum())
+        alike = rng.random(deals) < 0.3
+        drawn[alike] = drawn[alike, :1]
+        for rotation in range(num_players):
+            np.add.at(wins[:, i], (np.arange(deals), np.array(line_up)[drawn[:, rotation]]), 1)
+    return seats, wins
+
+
+def truth(line_up: tuple[int, ...]) -> float:
+    """The share of the agent in the first place."""
+    odds = np.exp(RATINGS[list(line_up)])
+    return float(odds[0] / odds.sum())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deals", [30, 300])
+@pytest.mark.parametrize("num_players", [2, 3])
+def test_win_share_intervals_cover(num_players: int, deals: int) -> None:
+    rng = np.random.default_rng([num_players, deals])
+    line_ups = LINE_UPS[num_players]
+    count = 0
+    for _ in range(SIMULATIONS):
+        _, wins = simulated_wins(num_players, deals, rng)
+        first = np.array([wins[:, i, line_up[0]] for i, line_up in enumerate(line_ups)])
+        for line_up, interval in zip(
+            line_ups, mean_intervals(first / num_players, rng, resamples=500), strict=True
+        ):
+            count += interval.low <= truth(line_up) * line_up.count(line_up[0]) <= interval.high
+    assert 0.93 <= count / (SIMULATIONS * len(line_ups)) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_players", "deals"), [(2, 200), (3, 100)])
+def test_rating_intervals_cover(num_players: int, deals: int) -> None:
+    rng = np.random.default_rng(num_players)
+    names = ("random", "b", "c")
+    count = 0
+    for _ in range(SIMULATIONS):
+        seats, wins = simulated_wins(num_players, deals, rng)
+        rated = ratings.rate(names, seats, wins, rng, resamples=300)
+        count += sum(
+            interval.low <= rating <= interval.high
+            for rating, interval in zip(RATINGS[1:], rated[1:], strict=True)
+        )
+    assert 0.93 <= count / (2 * SIMULATIONS) <= 0.97

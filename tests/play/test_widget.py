@@ -1,0 +1,134 @@
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ipywidgets", reason="pip install 'threeup[notebooks]'")
+
+from tests.play.test_session import state_of
+from threeup_agents.play.widget import Play
+from threeup_agents.replay.recording import Recording
+from threeup_env import ACTION_NAMES
+from threeup_env.engine.determinize import determinize
+from threeup_env.view.picture import as_html, draw
+
+
+def game(*args: Any, **options: Any) -> Play:
+    settings: dict[str, Any] = {"hint": "greedy", "seed": 3, "pause": 0} | options
+    return Play(*args, **settings)
+
+
+def shown(play: Play) -> list[str]:
+    return [button.description for button in play._actions.children]
+
+
+def press(play: Play, name: str) -> None:
+    buttons = [*play._actions.children, *play._controls.values()]
+    next(button for button in buttons if button.description == name).click()
+
+
+@pytest.mark.parametrize(("num_players", "seat"), [(2, 0), (4, 2)])
+def test_games_are_played_with_buttons(num_players: int, seat: int, tmp_path: Path) -> None:
+    play = game(["greedy"], num_players, seat=seat)
+    for _ in range(2):
+        while not play.session.is_over:
+            assert shown(play) == [ACTION_NAMES[action] for action in play.session.choices]
+            press(play, shown(play)[0])
+        assert play.session.summary in play._notice.value
+        assert shown(play) == []
+        play.recording.save(tmp_path / "game.json")
+        assert Recording.load(tmp_path / "game.json") == play.recording
+        press(play, "new game")
+        assert not play.session.is_over
+
+
+def test_the_picture_is_what_the_seat_sees() -> None:
+    play = game(["greedy", "careful"], 3, seat=1)
+    assert play._picture.value == as_html(draw(play.session.table, ["greedy", "", "careful"]))
+    press(play, shown(play)[0])
+    before, batch = play._picture.value, play.session._batch
+    worlds = determinize(batch.observe([1]), seed=1)
+    assert (worlds["hand"] != batch.states["hand"]).any()
+    batch.load(worlds[0])
+    play._show()
+    assert play._picture.value == before
+
+
+def test_a_hint_marks_a_legal_action() -> None:
+    play = game(hint="search:20")
+    press(play, "hint")
+    marked = [b.description for b in play._actions.children if b.button_style == "warning"]
+    assert len(marked) == 1
+    assert f"search:20 would {marked[0]}" in play._notice.value
+
+
+def test_undo_takes_back_what_has_shown_nothing() -> None:
+    play = game()
+    before, picture = state_of(play.session), play._picture.value
+    assert play._controls["undo"].disabled
+    press(play, shown(play)[1])
+    assert not play._controls["undo"].disabled
+    press(play, "undo")
+    assert state_of(play.session) == before
+    assert play._picture.value == picture
+    press(play, "undo")
+    assert "can&#x27;t undo: nothing has been played yet" in play._notice.value
+
+
+def test_others_wait_for_the_pause_and_undo_ends_it() -> None:
+    async def run() -> None:
+        play = game(pause=3600)
+        for _ in range(2):
+            press(play, shown(play)[0])
+        before = state_of(play.session)
+        press(play, shown(play)[0])
+        assert shown(play) == []
+        assert play.session.to_act == 1
+        press(play, "undo")
+        assert state_of(play.session) == before
+        assert len(shown(play)) > 0
+        press(play, shown(play)[0])
+        assert play._timer is not None
+        play._timer.cancel()
+        while not shown(play):  # as the timer does
+            play._answer()
+            if play._timer is not None:
+                play._timer.cancel()
+        assert play.session.to_act == 0
+
+    asyncio.run(run())
+
+
+def test_a_late_second_click_does_nothing() -> None:
+    play = game()
+    late = play._actions.children[0]
+    while late.description in shown(play):
+        press(play, late.description)
+    before = state_of(play.session)
+    late.click()
+    assert state_of(play.session) == before
+
+
+def test_an_agent_that_fails_is_named() -> None:
+    class Wrong:
+        name = "wrong"
+
+        def act(self, observations: Any, action_masks: Any) -> Any:
+            """Give no action at all."""
+            return np.full(len(observations), -1)
+
+    play = game()
+    play.session._referee.agents = [Wrong(), Wrong()]
+    press(play, "hint")
+    assert re.search("agent &#x27;greedy&#x27;: expected one of .*; got -1", play._notice.value)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.delitem(sys.modules, "threeup_agents.play.widget")
+    with pytest.raises(ModuleNotFoundError, match=r"needs ipywidgets: pip install 'threeup\[not"):
+        import threeup_agents.play.widget  # noqa: F401 (the import is what fails)

@@ -1,0 +1,106 @@
+"""The replay page in headless Chromium, with real clicks and keys."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.replay.test_replay import random_game
+from threeup_agents.replay.page import page
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
+ui = pytest.importorskip("selenium.webdriver.support.ui")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None or DRIVER is None, reason="needs chromium and chromedriver on the path"
+    ),
+]
+SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+SWITCHES += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+PHONE, LAPTOP = (390, 844), (1366, 768)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for switch in [*SWITCHES, f"--user-data-dir={tmp_path / 'profile'}"]:
+        options.add_argument(switch)
+    service = webdriver.ChromeService(DRIVER)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+def open_page(browser: Any, path: Path, size: tuple[int, int], colours: str = "light") -> Any:
+    """Give a function from an element's id to the element."""
+    width, height = size
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    scheme = [{"name": "prefers-color-scheme", "value": colours}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    browser.get(path.as_uri())
+    return lambda name: browser.find_element("id", name)
+
+
+@pytest.fixture
+def page_file(tmp_path: Path) -> Path:
+    page(random_game(3, seed=2, steps=20)).save(tmp_path / "page.html")
+    return tmp_path / "page.html"
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_every_control_works(
+    browser: Any, page_file: Path, size: tuple[int, int], colours: str
+) -> None:
+    at = open_page(browser, page_file, size, colours)
+    paper = browser.find_element("tag name", "body").value_of_css_property("background-color")
+    assert paper == {"light": "rgba(244, 246, 245, 1)", "dark": "rgba(20, 25, 26, 1)"}[colours]
+    for control, step in [("later", 1), ("later", 2), ("earlier", 1), ("last", 20), ("first", 0)]:
+        at(control).click()
+        assert at("step").text == f"{step} / 20"
+    browser.execute_script(
+        "const slider = arguments[0]; slider.value = 7; slider.dispatchEvent(new Event('input'));",
+        at("slider"),
+    )
+    assert at("step").text == "7 / 20"
+    drawn = at("table").get_attribute("innerHTML")
+    for name in ("seat 1", "spectator", "open"):
+        ui.Select(at("view")).select_by_visible_text(name)
+        assert (at("table").get_attribute("innerHTML") == drawn) is (name == "open")
+    if path := os.environ.get("THREEUP_SCREENSHOTS"):
+        browser.save_screenshot(str(Path(path) / f"page-{size[0]}-{colours}.png"))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    assert not browser.get_log("browser")
+
+
+def test_keys_work(browser: Any, page_file: Path) -> None:
+    at = open_page(browser, page_file, LAPTOP)
+    keys = webdriver.Keys
+    body = browser.find_element("tag name", "body")
+    moves = [(keys.ARROW_RIGHT, 1), (keys.ARROW_RIGHT, 2), (keys.ARROW_LEFT, 1), (keys.END, 20)]
+    for key, step in [*moves, (keys.HOME, 0), (keys.ARROW_LEFT, 0)]:
+        body.send_keys(key)
+        assert at("step").text == f"{step} / 20"
+    body.send_keys("v")
+    assert at("view").get_attribute("value") == "1"
+
+
+def test_it_plays_to_the_end_and_pauses(browser: Any, page_file: Path) -> None:
+    at = open_page(browser, page_file, LAPTOP)
+    ui.Select(at("speed")).select_by_visible_text("fast")
+    at("play").click()
+    assert at("play").text == "Pause"
+    ui.WebDriverWait(browser, 5).until(lambda _: not at("step").text.startswith("0 "))
+    at("play").click()
+    assert at("play").text == "Play"
+    at("play").click()
+    ui.WebDriverWait(browser, 20).until(lambda _: at("step").text == "20 / 20")
+    assert at("play").text == "Play"

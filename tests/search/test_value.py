@@ -1,0 +1,176 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from tests.builders import position
+from threeup_agents.arena.provenance import agent_hash
+from threeup_agents.search import value
+from threeup_agents.search.rollouts import roll_out
+from threeup_agents.search.value import (
+    HORIZON,
+    horizon,
+    play_on,
+    read,
+    shipped,
+    value_size,
+    worth,
+    write_features,
+)
+from threeup_env import Batch
+from threeup_env.engine.rules import win_share, write_legal_actions
+from threeup_env.engine.state import EMPTY, STATE_DTYPE, Record
+
+SIZES = range(2, 7)
+
+
+def games(num_players: int, count: int = 40, variant: str = "standard", **settings: int) -> Batch:
+    """Games from early to late play, all of them laid out and none of them ended."""
+    batch = Batch(count, num_players, variant, seed=7, autoreset=False, **settings)
+    batch.reset()
+    rng = np.random.default_rng(7)
+    for step in range(60):
+        rows = np.flatnonzero((batch.states["laying"] > 0) | (rng.random(count) < step / 60))
+        batch.step(
+            np.argmax(batch.action_masks * rng.random(batch.action_masks.shape), axis=1)[rows], rows
+        )
+    return batch
+
+
+def running(batch: Batch) -> np.ndarray:
+    found = np.flatnonzero((batch.states["winner"] == EMPTY) & (batch.states["laying"] == 0))
+    assert len(found) > 10
+    return found
+
+
+def copied(game: Record) -> Record:
+    copy = np.zeros(1, STATE_DTYPE)
+    copy[0] = game
+    return copy[0]
+
+
+@pytest.mark.parametrize("num_players", SIZES)
+def test_the_network_computes_what_numpy_does(num_players: int) -> None:
+    batch = games(num_players)
+    network = shipped(num_players)
+    features = np.empty(value_size(num_players), np.float32)
+    for row in running(batch):
+        write_features(batch.states[row], 1, features)
+        first = np.maximum(features @ network.first + network.first_biases, 0)
+        second = np.maximum(first @ network.second + network.second_biases, 0)
+        logit = float(second @ network.last + network.last_bias[0])
+        expected = 1 / (1 + np.exp(-logit))
+        assert worth(batch.states[row], 1, network) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("num_players", SIZES)
+def test_the_network_knows_how_rollouts_end(num_players: int) -> None:
+    """On games that it wasn't fitted to; a constant would explain nothing."""
+    batch = games(num_players, 800)
+    network = shipped(num_players)
+    expected, ends = [], []
+    for row in running(batch):
+        expected.append(worth(batch.states[row], 0, network))
+        game = copied(batch.states[row])
+        roll_out(game, 0)
+        ends.append(win_share(game, 0))
+    error = np.mean((np.array(expected) - ends) ** 2)
+    assert 1 - error / np.var(ends) > 0.1
+    assert np.mean(expected) == pytest.approx(
+        np.mean(ends), abs=4 * np.std(ends) / len(ends) ** 0.5
+    )
+
+
+def test_features_say_what_lies_where() -> None:
+    batch = position("5 5 C+1", pile="3 4", other_hand="9")
+    features = np.empty(value_size(2), np.float32)
+    write_features(batch.states[0], 0, features)
+    table = 13 + 13 + 13 + 4
+    assert np.flatnonzero(features[:13]).tolist() == [2, 3]
+    assert np.flatnonzero(features[13:26]).tolist() == [3]
+    own, other = features[table : table + 46], features[table + 46 :]
+    assert own[4] == 2 and own[11] == 1 and own[:13].sum() == 3
+    assert other[8] == 1 and other[:13].sum() == 1
+    assert own[39] == 3 / 4 and own[42] == 1 and other[42] == 0
+    assert own[43:45].tolist() == [0, 0] and other[43:45].tolist() == [1, 0]
+    write_features(batch.states[0], 1, features)
+    assert features[table + 8] == 1 and features[table + 46 + 4] == 2
+
+
+def test_a_game_that_has_ended_is_worth_its_share() -> None:
+    batch = games(3)
+    for row in running(batch):
+        game = copied(batch.states[row])
+        roll_out(game, 0)
+        for seat in range(3):
+            assert worth(game, seat, shipped(3)) == win_share(game, seat)
+
+
+@pytest.mark.parametrize("num_players", [2, 4])
+def test_a_rollout_stops_before_the_choice_that_the_network_judges(num_players: int) -> None:
+    batch = games(num_players)
+    legal = np.empty(94, np.int64)
+    stopped = 0
+    for row in running(batch):
+        whole, game = copied(batch.states[row]), copied(batch.states[row])
+        assert horizon(game) == HORIZON
+        play_on(whole, 0, 1000, legal)
+        assert whole["winner"] != EMPTY
+        play_on(game, 0, HORIZON, legal)
+        if game["winner"] == EMPTY:
+            stopped += 1
+            assert game["seat"] == 0 and write_legal_actions(game, legal) > 1
+            again = copied(game)
+            play_on(again, 0, 0, legal)
+            assert again["steps"] == game["steps"]
+            play_on(game, 0, 1000, legal)
+        assert game == whole
+    assert stopped > 5
+
+
+def test_rollouts_go_to_the_end_where_the_network_cant_judge() -> None:
+    assert horizon(games(2, variant="mini").states[0]) > 100
+    assert horizon(games(2, variant="listed").states[0]) > 100
+    near = games(2, max_steps=130)
+    assert all(horizon(near.states[row]) > 100 for row in running(near))
+
+
+def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
+    path = value.SHIPPED / "value-3.safetensors"
+    with pytest.raises(ValueError, match=r"value-3.*expected a value network for 2 players"):
+        read(path, 2)
+    torn = tmp_path / "torn.safetensors"
+    torn.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"torn\.safetensors': expected a value network; got"):
+        read(torn, 3)
+    with pytest.raises(ValueError, match=r"none\.safetensors': expected a value network; got"):
+        read(tmp_path / "none.safetensors", 3)
+    policy = value.SHIPPED.parent / "policies" / "ppo-3.safetensors"
+    with pytest.raises(ValueError, match=r"ppo-3\.safetensors': expected a value network; got"):
+        read(policy, 3)
+    other = shipped(3)._replace(second=np.zeros((64, 16), np.float32))
+    save_file(other._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
+    with pytest.raises(ValueError, match=r"expected a value network for 3 players, layers .*16"):
+        read(torn, 3)
+
+
+def test_another_network_is_another_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a run of matches doesn't go on with it."""
+    before = agent_hash("search:5", 2), agent_hash("careful", 2)
+    (tmp_path / "value-2.safetensors").write_bytes(value.shipped_file(3).read_bytes())
+    monkeypatch.setattr(value, "SHIPPED", tmp_path)
+    assert agent_hash("search:5", 2) != before[0]
+    assert agent_hash("careful", 2) == before[1]
+
+
+def test_a_fit_is_repeatable_and_learns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    from threeup_agents.training.fit_value import Config, main
+
+    for name in ("one", "two"):
+        main(Config(2, 30_000, 5_000, 4, 512, out=tmp_path / name))
+    assert (tmp_path / "one").read_bytes()[-1000:] == (tmp_path / "two").read_bytes()[-1000:]
+    explained = float(capsys.readouterr().out.split()[2])
+    assert explained > 0.1
+    assert read(tmp_path / "one", 2).first.shape == (value_size(2), 64)

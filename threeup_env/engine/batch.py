@@ -1,0 +1,241 @@
+"""Many games in lock-step. One game is a batch of one; every face goes through this."""
+
+import copy
+import sys
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from threeup_env.engine.actions import NUM_ACTIONS, check_actions
+from threeup_env.engine.cards import VARIANT_NAMES, check_decks, check_variant
+from threeup_env.engine.lockstep import (
+    DEAL,
+    KEEP,
+    Shown,
+    all_legal,
+    deal_given,
+    run_games,
+    write_observations,
+)
+from threeup_env.engine.observation import observation_size
+from threeup_env.engine.rng import streams
+from threeup_env.engine.state import EMPTY, STATE_DTYPE
+
+MAX_STEPS_LIMIT: Final = int(np.iinfo(np.int32).max)
+
+
+class Batch:
+    """Many games of 3UP 3DOWN, stepped together.
+
+    Row i is game i. What happens in it depends on its stream and its actions alone:
+    not on the number of games or on the other rows.
+
+    Args:
+        num_games: games played at once, B.
+        num_players: seats at each table, S.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts a game off if it doesn't win it (R21).
+        seed: starts one stream of shuffles a game.
+        autoreset: deal a finished row anew at once. Then, for that step, `rewards`,
+            `terminations`, `truncations`, `cards_left` and `lengths` are the finished game's;
+            `seats`, `observations`, `action_masks` and `states` are the new one's. Without
+            it a finished row keeps its last state, has an empty mask, and its action is
+            ignored.
+
+    Attributes:
+        seats: the seat to act; int64 `[B]`.
+        observations: what that seat knows; int8 `[B, F]`.
+        action_masks: True where legal; bool `[B, A]`.
+        rewards: all zero until a game ends; float32 `[B, S]`, each row sums to zero.
+        terminations: the game was won by this step; bool `[B]`.
+        truncations: the game was cut off by this step; bool `[B]`.
+        cards_left: cards that each seat has still to shed; int8 `[B, S]`.
+        lengths: actions taken in the game; int32 `[B]`.
+        states: the records; `STATE_DTYPE` `[B]`. Not for agents.
+
+    Raises:
+        ValueError: a bad argument; says which values would have been right.
+
+    Example:
+        >>> batch = Batch(num_games=2, seed=1)
+        >>> batch.reset()
+        >>> batch.step(batch.action_masks.argmax(axis=1))
+        >>> batch.seats
+        array([0, 0])
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        num_players: int = 2,
+        variant: str = "standard",
+        max_steps: int = 1000,
+        seed: int = 0,
+        autoreset: bool = True,
+    ) -> None:
+        check_variant(variant, num_players)
+        _check_count("num_games", num_games, sys.maxsize)
+        _check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
+        self.num_games = num_games
+        self.num_players = num_players
+        self.variant = variant
+        self.max_steps = max_steps
+        self.autoreset = autoreset
+        self.states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
+        self.states["variant"] = VARIANT_NAMES.index(variant)
+        self.states["num_seats"] = num_players
+        self.states["max_steps"] = max_steps
+        self.states["rng"] = streams(seed, num_games)
+        self.seats = np.zeros(num_games, np.int64)
+        self.observations = np.zeros((num_games, observation_size(num_players)), np.int8)
+        self.action_masks = np.zeros((num_games, NUM_ACTIONS), np.bool_)
+        self.rewards = np.zeros((num_games, num_players), np.float32)
+        self.terminations = np.zeros(num_games, np.bool_)
+        self.truncations = np.zeros(num_games, np.bool_)
+        self.cards_left = np.zeros((num_games, num_players), np.int8)
+        self.lengths = np.zeros(num_games, np.int32)
+        self._rows = np.arange(num_games)
+        self._has_games = False
+
+    def reset(
+        self,
+        seed: int | None = None,
+        decks: npt.ArrayLike | None = None,
+        rows: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        """Deal every row anew, or some.
+
+        Args:
+            seed: restarts the games' streams; None goes on with them.
+            decks: deck orders to deal instead of a shuffle (R4), rank ids, front first;
+                int `[B, deck size]`, or `[K, deck size]` with `rows`. Games dealt later by
+                `autoreset` are shuffled.
+            rows: the games to deal, ascending; int64 `[K]`. The others stay as they are
+                and show no rewards and no ends.
+
+        Raises:
+            RuntimeError: `rows` before the first games have been dealt.
+            ValueError: decks that are not permutations of the variant's deck, or rows out
+                of order.
+        """
+        if rows is not None and not self._has_games:
+            raise RuntimeError("call reset() of all games before reset(rows=...)")
+        rows = self._rows if rows is None else self._check_rows(rows)
+        given = None
+        if decks is not None:
+            given = check_decks(decks, self.variant)
+            if len(given) != len(rows):
+                raise ValueError(f"decks: expected {len(rows)} rows; got {len(given)}")
+        if seed is not None:
+            self.states["rng"][rows] = streams(seed, self.num_games)[rows]
+        if given is not None:
+            deal_given(self.states, rows, given)
+        self._run(rows, np.full(len(rows), DEAL if given is None else KEEP))
+        self._has_games = True
+
+    def load(self, states: npt.NDArray[np.void]) -> None:
+        """Go on from saved records, e.g. a copy of another batch's `states`.
+
+        Args:
+            states: `STATE_DTYPE` `[B]`, of this batch's variant and table size; copied.
+
+        Raises:
+            ValueError: another shape, dtype, variant or table size.
+        """
+        if states.shape != self.states.shape or states.dtype != self.states.dtype:
+            raise ValueError(
+                f"states: expected STATE_DTYPE records of shape {self.states.shape}; "
+                f"got {states.dtype.name} of shape {states.shape}"
+            )
+        for field in ("variant", "num_seats"):
+            if (states[field] != self.states[field]).any():
+                raise ValueError(
+                    f"states: expected {field} {self.states[field][0]}; "
+                    f"got {', '.join(map(str, np.unique(states[field])))}"
+                )
+        self.states[:] = states
+        self._run(self._rows, np.full(self.num_games, KEEP))
+        self._has_games = True
+
+    def step(self, actions: npt.ArrayLike, rows: npt.NDArray[np.int64] | None = None) -> None:
+        """Take one action in every game, or in some.
+
+        Args:
+            actions: one legal action a row; int `[B]`, or `[K]` with `rows`.
+            rows: the games to step, ascending; int64 `[K]`. The others stay as they are
+                and show no rewards and no ends.
+
+        Raises:
+            IllegalActionError: an action that its game's mask forbids; nothing has changed.
+            RuntimeError: no game has been dealt.
+            ValueError: wrong shape or dtype, or rows out of order.
+        """
+        if not self._has_games:
+            raise RuntimeError("call reset() before step()")
+        rows = self._rows if rows is None else self._check_rows(rows)
+        given = np.asarray(actions)
+        if given.shape != rows.shape or given.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions: expected integers of shape {rows.shape}; "
+                f"got {given.dtype} of shape {given.shape}"
+            )
+        ids = given.astype(np.int64, copy=False)
+        if not all_legal(rows, ids, self.action_masks):
+            # Rows that have finished without autoreset are ignored.
+            running = self.states["winner"][rows] == EMPTY
+            rows, ids = rows[running], ids[running]
+            check_actions(ids, rows, self.seats[rows], self.action_masks[rows])
+        self._run(rows, ids)
+
+    def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
+        shown = Shown(*(getattr(self, name) for name in Shown._fields))
+        run_games(self.states, rows, actions, self.autoreset, shown)
+
+    def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        given, rows = np.asarray(rows), np.asarray(rows, np.int64)
+        ascending = given.ndim == 1 and given.dtype.kind in "iu" and (np.diff(rows) > 0).all()
+        if not ascending or (len(rows) and (rows[0] < 0 or rows[-1] >= self.num_games)):
+            raise ValueError(
+                f"rows: expected ascending game numbers in 0..{self.num_games - 1}; got {given!r}"
+            )
+        return rows
+
+    def observe(self, seats: npt.ArrayLike) -> npt.NDArray[np.int8]:
+        """What any seat of each game may know, whoever is to act.
+
+        Args:
+            seats: one seat a game; int `[B]`.
+
+        Returns:
+            int8 `[B, F]`, a new array.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+            ValueError: a seat that isn't at the table.
+        """
+        if not self._has_games:
+            raise RuntimeError("call reset() before observe()")
+        observers = np.asarray(seats, np.int64)
+        if (
+            observers.shape != self.seats.shape
+            or ((observers < 0) | (observers >= self.num_players)).any()
+        ):
+            raise ValueError(
+                f"seats: expected {self.num_games} seats in 0..{self.num_players - 1}; "
+                f"got {seats!r}"
+            )
+        vectors = np.empty_like(self.observations)
+        write_observations(self.states, observers, vectors)
+        return vectors
+
+    def copy(self) -> "Batch":
+        """An independent batch that goes on identically, streams included."""
+        return copy.deepcopy(self)
+
+
+def _check_count(name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name}: expected an integer of at least 1; got {value!r}")
+    if value > most:
+        raise ValueError(f"{name}: expected at most {most}; got {value!r}")

@@ -1,0 +1,1 @@
+"""The game as other libraries expect it."""

@@ -1,0 +1,1 @@
+"""The game for people: in words, as text, as pictures, in a window."""
