@@ -53,14 +53,14 @@ def test_an_installed_threeup_is_whole(pattern: str, built: Path, tmp_path: Path
     assert all(name in call(threeup, "--help", cwd=empty) for name in ("evaluate", "train"))
 
     # The extras come from this test's own environment, but not its threeup.
-    call(python, "-c", "import agents, threeup_agents, threeup_env", cwd=empty)
     (site,) = (tmp_path / "venv").glob("lib/*/site-packages")
     (site / "extras.pth").write_text(sysconfig.get_path("purelib") + "\n")
     code = (
-        "import agents, threeup_agents, threeup_env\n"
+        "import threeup_agents, threeup_env; from importlib.util import find_spec\n"
         "from threeup_env.envs.sb3 import ThreeUpVecEnv\n"
         "env = ThreeUpVecEnv(threeup_env.ThreeUpVectorEnv(num_envs=3))\n"
-        "print(env.reset().shape, *(m.__file__ for m in (agents, threeup_agents, threeup_env)))"
+        "names = ('agents', 'threeup_agents', 'threeup_env')\n"
+        "print(env.reset().shape, *(find_spec(name).origin for name in names))"
     )
     said = call(python, "-c", code, cwd=empty)
     assert said.startswith("(3, 130) ")

@@ -12,6 +12,7 @@ from threeup_env.engine.cards import VARIANT_NAMES, check_decks, check_variant
 from threeup_env.engine.lockstep import (
     DEAL,
     KEEP,
+    SHOWN,
     Shown,
     all_legal,
     deal_given,
@@ -95,6 +96,7 @@ class Batch:
         self.truncations = np.zeros(num_games, np.bool_)
         self.cards_left = np.zeros((num_games, num_players), np.int8)
         self.lengths = np.zeros(num_games, np.int32)
+        self._shown: Shown = tuple(getattr(self, name) for name in SHOWN)
         self._rows = np.arange(num_games)
         self._has_games = False
 
@@ -189,8 +191,7 @@ class Batch:
         self._run(rows, ids)
 
     def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
-        shown = Shown(*(getattr(self, name) for name in Shown._fields))
-        run_games(self.states, rows, actions, self.autoreset, shown)
+        run_games(self.states, rows, actions, self.autoreset, self._shown)
 
     def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         given, rows = np.asarray(rows), np.asarray(rows, np.int64)
