@@ -45,7 +45,7 @@ Shown: TypeAlias = tuple[
     npt.NDArray[np.int8],
     npt.NDArray[np.int32],
 ]
-"""Those arrays in that order. A plain tuple: a named one takes a quarter of a single game's step."""
+"""Those arrays in that order. A plain tuple: a named one slows a single game by a quarter."""
 
 
 @compiled
