@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_env import ACTION_NAMES, RANK_NAMES, VARIANTS, Batch, action_id
+from threeup_env.engine.cards import MAX_HAND
 from threeup_env.engine.state import EMPTY
 
 
@@ -65,6 +66,7 @@ def position(
     game = states[0]
     for name in ("hand", "face_up", "hand_size", "face_up_size", "face_down", "face_down_size"):
         game[name][:] = 0
+    game["bounds"][:] = 0
     game["draw_pile"][:] = 0
     game["laying"] = 0
 
@@ -72,6 +74,10 @@ def position(
     for seat, cards in enumerate((hand, other_hand)):
         game["hand"][seat] = counts(cards)
         game["hand_size"][seat] = len(cards.split())
+        # Of a larger hand all have seen all but the last three cards (R22).
+        unknown = min(len(cards.split()), MAX_HAND)
+        game["known"][seat] = counts(" ".join(cards.split()[:-MAX_HAND]))
+        game["bounds"][seat, :unknown] = len(RANK_NAMES)
     game["face_up"][0] = counts(face_up)
     game["face_up_size"][0] = len(face_up.split())
     game["face_down"][0, : len(face_down.split())] = ranks(face_down)[::-1]

@@ -17,6 +17,8 @@ CLEARS: Final = ("C", "C+1", "C+2")
 EXTRA_DISCARDS: Final = {"C+1": 1, "C+2": 2}
 VARIANT_IDS: Final = {"standard": 0, "listed": 1, "mini": 2}
 STEPS_SHOWN: Final = 127
+MOST_UNKNOWN: Final = 3
+"""Cards in a hand that not everybody has seen, at most, once its seat has laid (R15, R22)."""
 
 Observation = dict[str, list[int] | int]
 
@@ -89,6 +91,8 @@ class ReferenceGame:
         self.out_of_play: list[str] = []
         self.known: list[list[str]] = [[] for _ in seats]
         """For each seat the cards that everybody saw go into its hand (R22)."""
+        self.bounds: list[list[int]] = [[] for _ in seats]
+        """For each seat, of its other cards: what rank, counted from 0, each lies below (R22)."""
 
         self.seat = 0
         self.laying = self.layout.num_face_up
@@ -150,19 +154,12 @@ class ReferenceGame:
     def rewards(self) -> list[float]:
         """What each seat gets at the end; zeros while the game runs.
 
-        The seats share one win (R21); a share of w gives (n w - 1) / (n - 1).
+        Who hasn't won gets a loser's reward, in a game that was cut off everybody (R21).
         """
         if self.winner is None and not self.cut_off:
             return [0.0] * self.num_players
-        if self.winner is not None:
-            sharers = [self.winner]
-        else:
-            left = self.cards_left()
-            sharers = [seat for seat in range(self.num_players) if left[seat] == min(left)]
-        shares = [0.0] * self.num_players
-        for seat in sharers:
-            shares[seat] = 1 / len(sharers)
-        return [(self.num_players * share - 1) / (self.num_players - 1) for share in shares]
+        losers = [-1 / (self.num_players - 1)] * self.num_players
+        return [1.0 if seat == self.winner else lost for seat, lost in enumerate(losers)]
 
     def observe(self, seat: int) -> Observation:
         """What `seat` may know, by field name, in the order of the flat observation."""
@@ -193,6 +190,8 @@ class ReferenceGame:
             fields[f"face_down_size[{block}]"] = len(self.face_down[other])
             fields[f"hand[{block}]"] = counts(hand)
             fields[f"face_up[{block}]"] = counts(face_up)
+            below = sorted(self.bounds[other])
+            fields[f"bounds[{block}]"] = below + [0] * (MOST_UNKNOWN - len(below))
         return fields
 
     def _unseen_by(self, seat: int) -> list[str]:
@@ -243,6 +242,7 @@ class ReferenceGame:
         self.face_up[self.seat].append(rank)
         self.laying -= 1
         if self.laying == 0:
+            self.bounds[self.seat] = [len(RANKS) for _ in self.hands[self.seat]]
             self._pass_on()
             if self.seat != 0:
                 self.laying = self.layout.num_face_up  # the next seat lays (R5)
@@ -251,9 +251,17 @@ class ReferenceGame:
         zone = self._active_zone()
         for _ in range(copies):
             self._cards_in(zone).remove(rank)
-        if zone == "hand":
-            self.known[self.seat] = without(self.known[self.seat], [rank] * copies)
+            if zone == "hand":
+                self._forget(rank)
         self._discard(rank, copies)
+
+    def _forget(self, rank: str) -> None:
+        """One card has been played from hand: a known one if there is one, else any (R22)."""
+        known, bounds = self.known[self.seat], self.bounds[self.seat]
+        if rank in known:
+            known.remove(rank)
+        else:
+            bounds.remove(min(below for below in bounds if below > RANKS.index(rank)))
 
     def _flip(self) -> None:
         card = self.face_down[self.seat].pop(0)  # the first dealt is turned first (R18)
@@ -292,7 +300,12 @@ class ReferenceGame:
         return run
 
     def _pick_up(self) -> None:
-        """Take the pile into hand; that ends the turn at once, nothing is drawn (R14)."""
+        """Take the pile into hand; that ends the turn at once, nothing is drawn (R14).
+
+        Everybody sees that no card in hand could be played (R22).
+        """
+        top = RANKS.index(self.pile[-1])
+        self.bounds[self.seat] = [min(below, top) for below in self.bounds[self.seat]]
         self._take_into_hand(self.pile)
         self.pile = []
         self._pass_on()
@@ -304,7 +317,9 @@ class ReferenceGame:
 
     def _fill_hand(self) -> None:
         missing = max(0, self.layout.hand_size - len(self.hands[self.seat]))
-        self.hands[self.seat] += self._take_from_draw_pile(missing)
+        drawn = self._take_from_draw_pile(missing)
+        self.hands[self.seat] += drawn
+        self.bounds[self.seat] += [len(RANKS)] * len(drawn)
 
     def _take_from_draw_pile(self, wanted: int) -> list[str]:
         """Up to so many cards from the front, as far as the draw pile lasts."""

@@ -34,7 +34,7 @@ def test_the_command_prints_who_is_better() -> None:
         [sys.executable, "evaluate.py", *SMALL], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +(\w+) +40 *$"
+    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +0\.\d+ +(\w+) +40 *$"
     duels = re.findall(row, done.stdout, re.MULTILINE)
     assert [(one, other, verdict) for one, other, _, verdict in duels] == [
         ("random", "greedy", "worse"),
@@ -440,9 +440,9 @@ def test_a_policy_of_another_version_of_the_environment_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = policy_in(tmp_path / "run")
-    monkeypatch.setattr(ppo, "ENV_ID", "threeup-v1")
+    monkeypatch.setattr(ppo, "ENV_ID", "threeup-v0")
     assert evaluation.main([*SMALL, "--agents", "random", str(run)]) == 2
-    assert "expected env 'threeup-v1'; got 'threeup-v0'" in capsys.readouterr().err
+    assert "expected env 'threeup-v0'; got 'threeup-v1'" in capsys.readouterr().err
 
 
 def test_two_ways_to_write_one_policy_are_one_agent(

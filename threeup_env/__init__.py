@@ -14,7 +14,7 @@ from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import RANK_NAMES, VARIANTS
 from threeup_env.engine.determinize import determinize
 from threeup_env.engine.observation import OBSERVATION_DTYPE, decode, observation_fields
-from threeup_env.engine.state import STATE_DTYPE
+from threeup_env.engine.state import ENV_ID, STATE_DTYPE
 from threeup_env.envs.aec import env, raw_env
 from threeup_env.envs.gym_env import ThreeUpEnv
 from threeup_env.envs.vector_env import ThreeUpVectorEnv
@@ -54,9 +54,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.envs.aec:env")
+pettingzoo.register("aec", ENV_ID, entry_point="threeup_env.envs.aec:env")
 register(
-    id="threeup_env/ThreeUp-v0",
+    id="threeup_env/ThreeUp-v1",
     entry_point="threeup_env.envs.gym_env:ThreeUpEnv",
     vector_entry_point="threeup_env.envs.vector_env:ThreeUpVectorEnv",
     kwargs={"illegal_action": "terminate"},

@@ -222,20 +222,17 @@ def test_rewards_are_plus_one_and_shares_of_minus_one_and_sum_to_zero(num_player
     assert won > 20
 
 
-def test_R21_a_cut_off_game_is_shared_by_the_seats_with_the_fewest_cards() -> None:
+def test_R21_nobody_wins_a_game_that_is_cut_off() -> None:
     batch = Batch(200, 3, max_steps=30, seed=8)
     batch.reset()
     for step in range(30):
         assert not batch.truncations.any()
         batch.step(choose(batch.action_masks, step))
     assert batch.truncations.all()
+    assert not batch.terminations.any()
     assert (batch.lengths == 30).all()
-    sharing = set()
-    for left, rewards in zip(batch.cards_left.tolist(), batch.rewards, strict=True):
-        share = [(card == min(left)) / left.count(min(left)) for card in left]
-        np.testing.assert_allclose(rewards, [(3 * w - 1) / 2 for w in share], atol=1e-6)
-        sharing.add(left.count(min(left)))
-    assert sharing == {1, 2, 3}
+    assert len(np.unique(batch.cards_left, axis=0)) > 50
+    assert (batch.rewards == -0.5).all()  # case 21: a loser's, -1/(n-1)
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,9 @@ SEAT_LAYOUT = {
     "face_down_size": (74, 1),
     "hand": (75, 13),
     "face_up": (88, 13),
+    "bounds": (101, 3),
 }
-SEAT_BLOCK = 29
+SEAT_BLOCK = 32
 
 
 def deck_with_hands(variant: str, hands: list[str]) -> list[int]:
@@ -79,7 +80,8 @@ def twin(game: Any, observer: int, rng: np.random.Generator) -> Any:
     """Another record that differs only in what `observer` may not know (R22).
 
     Hidden are the others' hands beyond the known cards, all face-down cards, the order of
-    the draw pile, and, while laying, what the others have laid (R5).
+    the draw pile, and, while laying, what the others have laid (R5). What pick-ups have told
+    of a hand stays true: the cards with a bound are drawn first, the tightest first (R14).
     """
     game = game.copy()
     others = [seat for seat in range(game["num_seats"]) if seat != observer]
@@ -105,6 +107,17 @@ def twin(game: Any, observer: int, rng: np.random.Generator) -> Any:
         pool += cards[:size].tolist()
 
     # Deal them out anew
+    told = [
+        (int(bound), seat)
+        for seat in others
+        for bound in game["bounds"][seat]
+        if 0 < bound < len(RANK_NAMES)
+    ]
+    for bound, seat in sorted(told):
+        rank = int(rng.choice([rank for rank in pool if rank < bound]))
+        pool.remove(rank)
+        game["hand"][seat, rank] += 1
+        sizes[others.index(seat)] -= 1
     shuffled = rng.permutation(pool)
     position = 0
     for (zone, seat), size in zip(counted, sizes, strict=True):
@@ -208,6 +221,7 @@ def test_each_field_says_what_the_table_shows(num_players: int, variant: str) ->
                 assert (block["hand"] == state["known" if i else "hand"][other]).all()
                 hidden = i > 0 and state["laying"] > 0
                 assert (block["face_up"] == (0 if hidden else state["face_up"][other])).all()
+                assert (block["bounds"] == state["bounds"][other]).all()
 
 
 @every_table
@@ -251,7 +265,7 @@ def test_the_fields_cover_the_vector_exactly_once(num_players: int) -> None:
     for part in observation_fields(num_players).values():
         covered[part] += 1
     assert (covered == 1).all()
-    assert observation_size(num_players) == 72 + 29 * num_players
+    assert observation_size(num_players) == 72 + 32 * num_players
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
@@ -269,8 +283,8 @@ def test_decoding_is_the_same_memory_field_by_field(num_players: int) -> None:
 
 
 def test_a_vector_of_no_table_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected one of 130, 159, 188, 217, 246 features"):
-        decode(np.zeros(131, np.int8))
+    with pytest.raises(ValueError, match="expected one of 136, 168, 200, 232, 264 features"):
+        decode(np.zeros(137, np.int8))
 
 
 def test_describe_puts_a_position_into_words() -> None:
@@ -288,11 +302,12 @@ def test_describe_puts_a_position_into_words() -> None:
         "out of play: none",
         "unseen: 1 1 1 1 1 1 2 2 2 2 3 3 3 3 3 3 3 4 4 4 4 4 5 5 5 5 5 5 5 6 6 6 6 6 6 6 7 7 7 7 7 "
         "7 8 8 8 8 8 9 9 9 9 9 9 10 10 10 10 10 10 C C C C C C+1 C+1 C+1 C+1 C+1 C+1 C+2",
-        "seat 1 (you): hand 1 2 2 9 (the others know 9); face up 2 7 10; face down 3",
+        "seat 1 (you): hand 1 2 2 9 (the others know 9, 3 below 9); face up 2 7 10; face down 3",
         "seat 2: hand 3 cards; face up 8 8 C+2; face down 3",
         "seat 0: hand 3 cards; face up 4 4 C; face down 3",
     ]
-    assert "seat 1: hand 4 cards with 9; face up 2 7 10" in describe(batch.observe([0])[0])
+    words = describe(batch.observe([0])[0])
+    assert "seat 1: hand 4 cards with 9, 3 below 9; face up 2 7 10" in words
     batch.step([action_id("play 6")])
     assert describe(batch.observations[0]).splitlines()[2] == "pile: 6"
 

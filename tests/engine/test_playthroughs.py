@@ -3,7 +3,7 @@
 A changed playthrough means that the same seed and actions give another game: the
 environment needs a new version. They are written anew by
 
-    python -m tests.test_playthroughs --write
+    python -m tests.engine.test_playthroughs --write
 """
 
 import sys
@@ -20,10 +20,10 @@ from threeup_env import ACTION_NAMES, RANK_NAMES, Batch
 from threeup_env.engine.cards import sorted_deck
 from threeup_env.engine.rng import shuffle, streams
 from threeup_env.engine.state import CUT_OFF
-from threeup_env.view.words import card_names
+from threeup_env.view.words import bound_words, card_names
 
 FOLDER = Path(__file__).parent / "playthroughs"
-ENV_ID = "threeup-v0"
+ENV_ID = "threeup-v1"
 
 
 class Playthrough(NamedTuple):
@@ -72,6 +72,7 @@ def zone_lines(game: Any) -> list[str]:
         lines.append(
             f"  seat {seat}: hand {card_names(game['hand'][seat]) or '-'}"
             + (f" (known: {known})" if known else "")
+            + (f" ({below})" if (below := bound_words(game["bounds"][seat])) else "")
             + f" | up {card_names(game['face_up'][seat]) or '-'} | down {ranks_text(face_down)}"
         )
     return lines
@@ -166,7 +167,7 @@ def test_together_they_show_every_kind_of_action() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python -m tests.test_playthroughs --write")
+        sys.exit("usage: python -m tests.engine.test_playthroughs --write")
     FOLDER.mkdir(exist_ok=True)
     for one in PLAYTHROUGHS:
         golden_file(one).write_bytes(play_through(one).encode())

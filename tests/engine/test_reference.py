@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests.reference import EXTRA_DISCARDS, Observation, ReferenceGame
+from tests.reference import EXTRA_DISCARDS, RANKS, Observation, ReferenceGame
 from threeup_env import ACTION_NAMES, VARIANTS, Batch, action_id, observation_fields
 from threeup_env.engine.cards import sorted_deck
 
@@ -16,8 +16,8 @@ RARE_EVENTS = {
     "won",
     "won with discards owed",
     "cut off while laying",
-    "cut off with one leader",
-    "cut off with several leaders",
+    "cut off in play",
+    "pick up with a drawn card since the last one",
     "draw",
     "pick up",
     "pick up with discards owed",
@@ -50,18 +50,18 @@ def apply(game: ReferenceGame, name: str) -> set[str]:
     seat, owed, pile, hand = game.seat, game.owed, game.pile, game.hands[game.seat]
     from_face_up = name.startswith("play") and not hand
     turned = game.face_down[seat][:1]
+    told = {below < len(RANKS) for below in game.bounds[seat]}
     game.apply(name)
     card = turned[0] if name == "flip" else name.removeprefix("play ").partition(" x")[0]
     failed = name == "flip" and len(game.hands[seat]) > 0
     still_owed = max(0, owed - 1) + EXTRA_DISCARDS.get(card, 0)
     cleared = name.startswith("play") and card.isdigit() and game.pile == []
-    leaders = game.cards_left().count(min(game.cards_left()))
     happened = {
         "won": game.winner is not None,
         "won with discards owed": game.winner is not None and still_owed > 0,
         "cut off while laying": game.cut_off and game.laying > 0,
-        "cut off with one leader": game.cut_off and leaders == 1,
-        "cut off with several leaders": game.cut_off and leaders > 1,
+        "cut off in play": game.cut_off and game.laying == 0,
+        "pick up with a drawn card since the last one": name == "pick up" and len(told) == 2,
         "draw": name == "draw",
         "pick up": name == "pick up",
         "pick up with discards owed": name == "pick up" and owed > 0,

@@ -114,24 +114,18 @@ def test_win(before: Cards, actions: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "rewards"),
+    "before",
     [
-        pytest.param({"hand": "5 6 7"}, [1, -1], id="R21 the fewest cards take the win"),
-        pytest.param({"hand": "5 6 7 8"}, [0, 0], id="R21 equal seats share it"),
-        pytest.param(
-            {"hand": "5 6", "face_up": "1", "face_down": "1 2"},
-            [-1, 1],
-            id="R21 face-up and face-down cards count",
-        ),
-        pytest.param(
-            {"hand": "5 6 7", "draw_pile": "1"}, [0, 0], id="R15 R21 the turn ends with its draw"
-        ),
+        pytest.param({"hand": "5 6"}, id="R21 case 21: 1 card against 3"),
+        pytest.param({"hand": "5 6 7 8"}, id="R21 as many cards"),
+        pytest.param({"hand": "5 6", "face_up": "1", "face_down": "1 2"}, id="R21 more cards"),
+        pytest.param({"hand": "5 6 7", "draw_pile": "1"}, id="R15 R21 the turn ends with its draw"),
     ],
 )
-def test_cut_off(before: Cards, rewards: list[float]) -> None:
+def test_nobody_wins_what_is_cut_off(before: Cards) -> None:
     batch = play(position(**before, max_steps=1), "play 5")
     assert (batch.terminations[0], batch.truncations[0]) == (False, True)
-    assert batch.rewards.tolist() == [rewards]
+    assert batch.rewards.tolist() == [[-1, -1]]
     assert legal(batch) == []
 
 

@@ -153,32 +153,8 @@ def test_a_dead_step_for_each_agent_ends_the_game(make: Any, num_players: int) -
     assert game.agents == []
 
 
-def test_a_cut_off_game_is_shared_by_the_fewest_cards() -> None:
-    game = raw_env(3, max_steps=9)
-    game.reset(seed=0)
-    for _ in range(9):
-        game.step(int(game.infos[game.agent_selection]["action_mask"].argmax()))
-    assert game.truncations == dict.fromkeys(game.possible_agents, True)
-    assert game.terminations == dict.fromkeys(game.possible_agents, False)
-    # All hold nine cards still: a win share of 1/3 each, so (3/3 - 1) / 2 for each.
-    assert game.rewards == pytest.approx(dict.fromkeys(game.possible_agents, 0))
-
-
-def test_a_cut_off_game_goes_to_the_fewest_cards() -> None:
-    seen = set()
-    for seed in range(40):
-        game = raw_env(2, "mini", max_steps=8)
-        game.reset(seed=seed)
-        steps = list(play(game, np.random.default_rng(seed)))
-        if game._batch.truncations[0]:
-            lead = int(np.sign(game._batch.cards_left[0, 1] - game._batch.cards_left[0, 0]))
-            assert [last[1] for _, last, action in steps if action is None] == [lead, -lead]
-            seen.add(lead)
-    assert seen == {1, 0, -1}
-
-
-def test_two_of_three_seats_share_a_cut_off_game() -> None:
-    # Seat 2 can play nothing on the 9s and takes them: it holds 11 cards, the others 9.
+def test_nobody_wins_a_game_that_is_cut_off() -> None:
+    # Case 21. Seat 2 can play nothing on the 9s and takes them: it holds 11 cards, the others 9.
     game = raw_env(3, max_steps=13)
     hands = ["9 1 1 2 2 2", "9 9 3 3 4 4", "5 5 5 6 6 6"]
     game.reset(options={"deck": deck_with_hands("standard", hands)})
@@ -186,9 +162,10 @@ def test_two_of_three_seats_share_a_cut_off_game() -> None:
     for name in [*laid, "play 9", "play 9", "pick up"]:
         game.step(action_id(name))
     game.step(int(game.last()[0]["action_mask"].argmax()))
-    # A win share of 1/2 pays (3/2 - 1) / 2, none at all pays -1 / 2.
-    assert game.truncations["player_2"]
-    assert game.rewards == pytest.approx({"player_0": 0.25, "player_1": 0.25, "player_2": -0.5})
+    assert game.truncations == dict.fromkeys(game.possible_agents, True)
+    assert game.terminations == dict.fromkeys(game.possible_agents, False)
+    assert len(set(game._batch.cards_left[0])) > 1
+    assert game.rewards == dict.fromkeys(game.possible_agents, -0.5)  # a loser's
 
 
 @pytest.mark.parametrize("max_steps", [1, 2, 50])
@@ -204,10 +181,10 @@ def test_a_game_lasts_max_steps_at_most(make: Any, max_steps: int) -> None:
 
 @raw_and_wrapped
 def test_many_games_in_a_row_in_one_environment(make: Any) -> None:
-    game = make(2)
+    game = make(2, max_steps=100_000)  # of random play, one game in 2,000 takes over 1,000
     rng = np.random.default_rng(0)
     for deal in range(20):
-        game.reset(seed=0 if deal == 0 else None)  # unseeded, one game in 2,000 is cut off
+        game.reset(seed=0 if deal == 0 else None)
         rewards = [last[1] for _, last, action in play(game, rng) if action is None]
         assert sorted(rewards) == [-1, 1]
 
@@ -482,13 +459,13 @@ def test_an_unknown_agent_is_refused() -> None:
 
 def test_metadata() -> None:
     game = env()
-    assert game.metadata["name"] == str(game) == "threeup_v0"
+    assert game.metadata["name"] == str(game) == "threeup_v1"
     assert game.metadata["render_modes"] == ["ansi", "rgb_array", "human"]
     assert game.metadata["is_parallelizable"] is False
 
 
 def test_pettingzoo_makes_it_by_its_id() -> None:
-    game = pettingzoo.make("aec", "threeup-v0", num_players=3, variant="listed", max_steps=20)
+    game = pettingzoo.make("aec", "threeup-v1", num_players=3, variant="listed", max_steps=20)
     game.reset(seed=1)
     assert game.possible_agents == ["player_0", "player_1", "player_2"]
     assert game.unwrapped._batch.variant == "listed"

@@ -61,9 +61,9 @@ def test_the_facts_of_a_policy_are_json_in_the_header(tmp_path: Path) -> None:
     data = (tmp_path / "policy.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
     facts = json.loads(header["__metadata__"]["threeup_policy"])
-    assert facts["env"] == "threeup-v0"
+    assert facts["env"] == "threeup-v1"
     assert facts["num_players"] == [3]
-    assert facts["architecture"] == {"layers": [159, 16, 94], "activation": "relu", "levels": 0}
+    assert facts["architecture"] == {"layers": [168, 16, 94], "activation": "relu", "levels": 0}
 
 
 def test_illegal_actions_have_no_probability_and_are_never_drawn() -> None:
@@ -185,16 +185,16 @@ def write_pickle(path: Path) -> None:
             id="pickle",
         ),
         pytest.param(write_foreign, "expected the facts 'threeup_policy'", id="foreign tensors"),
-        pytest.param(facts_changed(env="threeup-v1"), "expected env 'threeup-v0'", id="env"),
+        pytest.param(facts_changed(env="threeup-v0"), "expected env 'threeup-v1'", id="env"),
         pytest.param(facts_changed(layout="0" * 16), "expected layout", id="layout"),
         pytest.param(facts_changed(format=99), "expected format 1; got 99", id="format"),
         pytest.param(
-            facts_changed(architecture={"layers": [130, 32, 94]}), "expected tensor", id="shapes"
+            facts_changed(architecture={"layers": [136, 32, 94]}), "expected tensor", id="shapes"
         ),
-        pytest.param(facts_changed(num_players=[6]), "expected 246 inputs", id="table size"),
+        pytest.param(facts_changed(num_players=[6]), "expected 264 inputs", id="table size"),
         pytest.param(
-            facts_changed(architecture={"layers": [130, 16, 94], "levels": 2}),
-            "expected 390 inputs",
+            facts_changed(architecture={"layers": [136, 16, 94], "levels": 2}),
+            "expected 408 inputs",
             id="levels",
         ),
     ],

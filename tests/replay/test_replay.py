@@ -118,7 +118,7 @@ def test_only_a_game_that_has_been_dealt_is_recorded() -> None:
     ("change", "error"),
     [
         ({"format": "chess"}, f'the file says no "format": "{FORMAT}"'),
-        ({"version": 2}, "expected version 1 of threeup-v0; got 2 of threeup-v0"),
+        ({"version": 2}, "expected version 1 of threeup-v1; got 2 of threeup-v1"),
         ({"deck": None}, "it says nothing about 'deck'"),
         ({"deck": [1, 2]}, "deck"),
         ({"deck": [0.5]}, "float"),

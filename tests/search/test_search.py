@@ -177,12 +177,11 @@ def test_a_seat_in_between_plays_for_itself(agent: Searcher) -> None:
     assert gift.rewards[0].tolist() == [1.0, -0.5, -0.5]
 
 
-def test_a_game_about_to_be_cut_off_is_worth_its_share(agent: Searcher) -> None:
+def test_a_game_about_to_be_cut_off_is_worth_nothing(agent: Searcher) -> None:
     batch = position("3 4", other_hand="8 9", max_steps=1)
-    found = values(agent, batch)
-    assert found == {"play 3": 1.0, "play 4": 1.0}
-    even = position("3 4 5", other_hand="8 9", max_steps=1)
-    assert set(values(agent, even).values()) == {0.5}
+    assert values(agent, batch) == {"play 3": 0.0, "play 4": 0.0}
+    last = position("3 3", other_hand="8 9", max_steps=1)
+    assert values(agent, last) == {"play 3": 0.0, "play 3 x2": 1.0}
 
 
 def test_explain_tells_what_act_does(agent: Searcher) -> None:

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from threeup_agents.search.value import (
 )
 from threeup_env import Batch
 from threeup_env.engine.rules import win_share, write_legal_actions
-from threeup_env.engine.state import EMPTY, STATE_DTYPE, Record
+from threeup_env.engine.state import EMPTY, ENV_ID, STATE_DTYPE, Record
 
 SIZES = range(2, 7)
 
@@ -149,8 +150,13 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     policy = value.SHIPPED.parent / "policies" / "ppo-3.safetensors"
     with pytest.raises(ValueError, match=r"ppo-3\.safetensors': expected a value network; got"):
         read(policy, 3)
+    save_file(shipped(3)._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
+    with pytest.raises(ValueError, match="expected a value network of threeup-v1; got one of None"):
+        read(torn, 3)
     other = shipped(3)._replace(second=np.zeros((64, 16), np.float32))
-    save_file(other._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
+    save_file(
+        other._asdict(), torn, metadata={value.FACTS: json.dumps({"num_players": 3, "env": ENV_ID})}
+    )
     with pytest.raises(ValueError, match=r"expected a value network for 3 players, layers .*16"):
         read(torn, 3)
 

@@ -52,7 +52,7 @@ def gains_of(batch: Batch, taught: np.ndarray, num_worlds: int = 3) -> np.ndarra
 
 @pytest.mark.parametrize("num_players", range(2, 7))
 def test_an_action_gains_what_plain_python_finds(num_players: int) -> None:
-    batch = Batch(60, num_players, seed=5)
+    batch = Batch(90, num_players, seed=5)
     batch.reset()
     careful = threeup_agents.make("careful")
     for _ in range(25):

@@ -131,6 +131,8 @@ def test_a_hand_of_forty_shows_every_rank_and_its_number() -> None:
     game["draw_pile"][size - 37 :] = 0
     game["draw_pile_size"] -= 37
     game["hand_size"][0] += 37
+    game["known"][0] = game["hand"][0]  # picked up, all of them
+    game["bounds"][0] = 0
     batch.load(states)
     for tall in (False, True):
         svg = draw(look(batch, 0, 0), tall=tall)
@@ -280,8 +282,8 @@ def test_the_window_shows_the_frame() -> None:
 
 @pytest.mark.parametrize("num_players", [2, 6])
 def test_gymnasium_shows_the_learners_game_in_every_mode(num_players: int) -> None:
-    for mode in gymnasium.spec("threeup_env/ThreeUp-v0").make().metadata["render_modes"]:
-        game = gymnasium.make("threeup_env/ThreeUp-v0", num_players=num_players, render_mode=mode)
+    for mode in gymnasium.spec("threeup_env/ThreeUp-v1").make().metadata["render_modes"]:
+        game = gymnasium.make("threeup_env/ThreeUp-v1", num_players=num_players, render_mode=mode)
         _, info = game.reset(seed=1)
         game.step(np.int64(info["action_mask"].argmax()))
         shown: Any = game.render()
@@ -295,7 +297,7 @@ def test_gymnasium_shows_the_learners_game_in_every_mode(num_players: int) -> No
 def test_gymnasium_records_a_video(tmp_path: Path) -> None:
     pytest.importorskip("moviepy")
     game = RecordVideo(
-        gymnasium.make("threeup_env/ThreeUp-v0", render_mode="rgb_array", max_steps=12),
+        gymnasium.make("threeup_env/ThreeUp-v1", render_mode="rgb_array", max_steps=12),
         str(tmp_path / "videos"),
         disable_logger=True,
     )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from threeup_env.engine.actions import NUM_ACTIONS, check_actions
 from threeup_env.engine.cards import VARIANT_NAMES, check_decks, check_variant
+from threeup_env.engine.checks import check_states
 from threeup_env.engine.lockstep import (
     DEAL,
     KEEP,
@@ -48,7 +49,8 @@ class Batch:
         seats: the seat to act; int64 `[B]`.
         observations: what that seat knows; int8 `[B, F]`.
         action_masks: True where legal; bool `[B, A]`.
-        rewards: all zero until a game ends; float32 `[B, S]`, each row sums to zero.
+        rewards: all zero until a game ends, then 1 for the winner and -1/(S-1) for all others
+            (R20, R21); float32 `[B, S]`.
         terminations: the game was won by this step; bool `[B]`.
         truncations: the game was cut off by this step; bool `[B]`.
         cards_left: cards that each seat has still to shed; int8 `[B, S]`.
@@ -143,7 +145,7 @@ class Batch:
             states: `STATE_DTYPE` `[B]`, of this batch's variant and table size; copied.
 
         Raises:
-            ValueError: another shape, dtype, variant or table size.
+            ValueError: another shape, dtype, variant or table size, or what no game can be.
         """
         if states.shape != self.states.shape or states.dtype != self.states.dtype:
             raise ValueError(
@@ -156,6 +158,7 @@ class Batch:
                     f"states: expected {field} {self.states[field][0]}; "
                     f"got {', '.join(map(str, np.unique(states[field])))}"
                 )
+        check_states(states)
         self.states[:] = states
         self._run(self._rows, np.full(self.num_games, KEEP))
         self._has_games = True

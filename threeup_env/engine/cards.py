@@ -64,6 +64,9 @@ MAX_DECK_SIZE: Final = max(variant.deck_size for variant in VARIANTS.values())
 MAX_COPIES: Final = tuple(max(n) for n in zip(*(v.copies for v in VARIANTS.values()), strict=True))
 """The most copies of each rank in any variant, `[R]`."""
 MAX_FACE_DOWN: Final = max(variant.num_face_down for variant in VARIANTS.values())
+MAX_HAND: Final = max(variant.hand_size for variant in VARIANTS.values())
+"""The most cards in a hand whose rank nobody else knows, once all have laid: one draws up to
+this many only (R15)."""
 MAX_DRAW_PILE: Final = max(v.deck_size - MIN_SEATS * v.num_dealt for v in VARIANTS.values())
 """The most cards that a draw pile can hold after the deal."""
 

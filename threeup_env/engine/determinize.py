@@ -11,13 +11,16 @@ import numpy.typing as npt
 
 from threeup_env.engine.cards import (
     MAX_DECK_SIZE,
+    MAX_HAND,
     NUM_RANKS,
     VARIANT_HAND_SIZE,
     VARIANT_NUM_FACE_UP,
 )
+from threeup_env.engine.checks import checked_observations
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.observation import (
     ACTING,
+    BOUNDS,
     DRAW_PILE_SIZE,
     EXPOSED,
     FACE_DOWN_SIZE,
@@ -37,10 +40,8 @@ from threeup_env.engine.observation import (
     TOP,
     UNSEEN,
     VARIANT,
-    num_players_of,
-    observation_bounds,
 )
-from threeup_env.engine.rng import WORLDS, next_uint64, shuffle, streams
+from threeup_env.engine.rng import WORLDS, next_uint64, random_below, shuffle, streams
 from threeup_env.engine.rules import cards_left, clear_places
 from threeup_env.engine.state import CUT_OFF, EMPTY, STATE_DTYPE, Record
 
@@ -54,8 +55,9 @@ def determinize(
     """Draw games that agree with everything that the observers know.
 
     What a seat knows stands in its observation: its hand, the face-up cards, pile, cards out
-    of play, all sizes, the known cards of each hand, whose turn it is and what is owed. All
-    other cards are dealt uniformly over the places that may hold them: the rest of the other
+    of play, all sizes, of each hand the known cards and the bounds of the others, whose turn it
+    is and what is owed. All other cards are dealt to the places that may hold them, every way
+    alike that keeps the bounds: the rest of the other
     hands, every face-down card, the draw pile in its order, and while the seats are laying
     what the others have laid (R5). Observing a drawn game from the observer's seat gives the
     observation back, bit for bit. Steps are counted from 0 to what is left of them.
@@ -69,7 +71,7 @@ def determinize(
         `STATE_DTYPE` `[B, W]`; each record's `rng` is drawn too, never the true game's.
 
     Raises:
-        ValueError: not observations, e.g. cards missing; says which row.
+        ValueError: not observations, e.g. cards missing; names row and field.
 
     Example:
         >>> from threeup_env import Batch
@@ -81,23 +83,9 @@ def determinize(
     """
     if num_worlds < 1:
         raise ValueError(f"num_worlds: expected at least 1; got {num_worlds!r}")
-    vectors = np.ascontiguousarray(observations, np.int8)
-    if vectors.ndim != 2:
-        raise ValueError(f"observations: expected int8 [B, F]; got shape {vectors.shape}")
-    num_players = num_players_of(vectors)
-    sound = ((vectors >= 0) & (vectors <= observation_bounds(num_players))).all(axis=1)
-    if not sound.all():
-        raise ValueError(
-            f"observations: expected counts within observation_bounds({num_players}); "
-            f"got others in row {sound.argmin()}"
-        )
+    vectors = checked_observations(observations)
     worlds = np.zeros((len(vectors), num_worlds), STATE_DTYPE)
-    failed = write_worlds(vectors, streams(seed, len(vectors), WORLDS), worlds)
-    if failed >= 0:
-        raise ValueError(
-            f"observations: expected in row {failed} as many unseen cards as hidden places; "
-            f"got {vectors[failed, UNSEEN : UNSEEN + NUM_RANKS].sum()} cards"
-        )
+    write_worlds(vectors, streams(seed, len(vectors), WORLDS), worlds)
     return worlds
 
 
@@ -106,43 +94,18 @@ def write_worlds(
     vectors: npt.NDArray[np.int8],
     row_streams: npt.NDArray[np.uint64],
     worlds: npt.NDArray[np.void],
-) -> int:
-    """Fill every row of `worlds` `[B, W]`; gives the first row that isn't an observation, or -1."""
+) -> None:
+    """Fill every row of `worlds` `[B, W]` from sound observations."""
     cards = np.empty(MAX_DECK_SIZE, np.int8)
     stream = np.empty(1, np.uint64)
     for row in range(len(vectors)):
         stream[0] = row_streams[row]
+        size = write_unseen(vectors[row], cards)
         for i in range(worlds.shape[1]):
-            if not write_determinization(vectors[row], stream, worlds[row, i], cards):
-                return row
-    return -1
-
-
-@compiled
-def write_determinization(
-    vector: npt.NDArray[np.int8],
-    stream: npt.NDArray[np.uint64],
-    game: Record,
-    cards: npt.NDArray[np.int8],
-) -> bool:
-    """Draw one game that agrees with an observation.
-
-    Args:
-        vector: int8 `[F]`, read only.
-        stream: uint64 `[1]`; advanced.
-        game: overwritten.
-        cards: int8 `[MAX_DECK_SIZE]`, scratch.
-
-    Returns:
-        False if the cards don't add up (then `game` is of no use).
-    """
-    write_seen(vector, game)
-    size = write_unseen(vector, cards)
-    if size != num_hidden_places(game):
-        return False
-    deal_unseen(game, cards, size, stream)
-    game.rng = next_uint64(stream)
-    return True
+            game = worlds[row, i]
+            write_seen(vectors[row], game)
+            deal_unseen(game, cards, size, stream)
+            game.rng = next_uint64(stream)
 
 
 @compiled
@@ -203,6 +166,8 @@ def write_seat(vector: npt.NDArray[np.int8], block: int, game: Record, seat: int
         game.known[seat, rank] = vector[block + HAND + rank]
         game.face_up[seat, rank] = vector[block + FACE_UP + rank]
         size += vector[block + FACE_UP + rank]
+    for i in range(MAX_HAND):
+        game.bounds[seat, i] = vector[block + BOUNDS + i]
     if game.laying > 0:
         # What isn't in hand any more has been laid, though nobody else saw which (R5).
         full = VARIANT_HAND_SIZE[game.variant] + VARIANT_NUM_FACE_UP[game.variant]
@@ -216,21 +181,9 @@ def write_unseen(vector: npt.NDArray[np.int8], cards: npt.NDArray[np.int8]) -> i
     size = 0
     for rank in range(NUM_RANKS):
         for _ in range(vector[UNSEEN + rank]):
-            if size < len(cards):
-                cards[size] = rank
+            cards[size] = rank
             size += 1
     return size
-
-
-@compiled
-def num_hidden_places(game: Record) -> int:
-    """Cards that a game written by `write_seen` still lacks."""
-    count = int(game.draw_pile_size)
-    for seat in range(game.num_seats):
-        count += cards_left(game, seat)
-        for rank in range(NUM_RANKS):
-            count -= game.hand[seat, rank] + game.face_up[seat, rank]
-    return count
 
 
 @compiled
@@ -240,7 +193,11 @@ def deal_unseen(
     size: int,
     stream: npt.NDArray[np.uint64],
 ) -> None:
-    """Shuffle the unseen cards and deal them to the hidden places.
+    """Deal the unseen cards to the hidden places: every way that keeps the bounds, alike.
+
+    The places with the tightest bound come first, each filled with any of the cards left
+    below it. Bounds are nested, so how many cards that is doesn't depend on those drawn
+    before: all ways are equally likely. What no bound holds down is shuffled.
 
     Args:
         game: as `write_seen` leaves it; its hidden places are filled.
@@ -248,6 +205,12 @@ def deal_unseen(
         size: their number.
         stream: uint64 `[1]`; advanced.
     """
+    bound = 0
+    while True:
+        bound = next_bound(game, bound)
+        if bound == NUM_RANKS:
+            break
+        size = deal_below(game, bound, cards, size, stream)
     shuffle(stream, cards, size)
     position = 0
     for i in range(game.draw_pile_size):
@@ -268,3 +231,64 @@ def deal_unseen(
         for _ in range(laid):
             game.face_up[seat, cards[position]] += 1
             position += 1
+
+
+@compiled
+def num_missing(game: Record, seat: int) -> int:
+    """Cards in a seat's hand that have no rank yet."""
+    missing = int(game.hand_size[seat])
+    for rank in range(NUM_RANKS):
+        missing -= game.hand[seat, rank]
+    return missing
+
+
+@compiled
+def next_bound(game: Record, last: int) -> int:
+    """The tightest bound above `last` of a card without a rank; `NUM_RANKS` if there is none."""
+    found = NUM_RANKS
+    for seat in range(game.num_seats):
+        for i in range(MAX_HAND):
+            bound = int(game.bounds[seat, i])
+            if last < bound < found and num_missing(game, seat) > 0:
+                found = bound
+    return found
+
+
+@compiled
+def deal_below(
+    game: Record,
+    bound: int,
+    cards: npt.NDArray[np.int8],
+    size: int,
+    stream: npt.NDArray[np.uint64],
+) -> int:
+    """Deal to each hidden place of this bound one of the cards below it.
+
+    Args:
+        game: its hands are filled.
+        bound: an exclusive upper one.
+        cards: those that are left come first; int8, put in another order.
+        size: how many are left.
+        stream: uint64 `[1]`; advanced.
+
+    Returns:
+        How many are left then.
+    """
+    for seat in range(game.num_seats):
+        for i in range(MAX_HAND):
+            if game.bounds[seat, i] != bound or num_missing(game, seat) == 0:
+                continue
+            below = 0
+            for k in range(size):
+                below += cards[k] < bound
+            skipped = random_below(stream, below)
+            k = 0
+            while cards[k] >= bound or skipped > 0:
+                skipped -= cards[k] < bound
+                k += 1
+            size -= 1
+            game.hand[seat, cards[k]] += 1
+            taken = cards[k]
+            cards[k] = cards[size]
+            cards[size] = taken
+    return size

@@ -17,6 +17,7 @@ from threeup_env.engine.cards import (
     MAX_COPIES,
     MAX_DRAW_PILE,
     MAX_FACE_DOWN,
+    MAX_HAND,
     MAX_SEATS,
     MIN_SEATS,
     NUM_RANKS,
@@ -56,6 +57,7 @@ SEAT_DTYPE: Final = np.dtype(
         ("face_down_size", np.int8),  # cards face down
         ("hand", np.int8, NUM_RANKS),  # copies known to be in hand (the observer's: all of it)
         ("face_up", np.int8, NUM_RANKS),  # copies face up; others' are zero while laying
+        ("bounds", np.int8, MAX_HAND),  # of its other cards, for all to infer; 13 says nothing
     ]
 )
 
@@ -87,7 +89,7 @@ def observation_fields(num_players: int) -> Mapping[str, slice]:
 
     Example:
         >>> observation_fields(2)["draw_pile_size"], observation_fields(2)["acting[1]"]
-        (slice(6, 7, None), slice(101, 102, None))
+        (slice(6, 7, None), slice(104, 105, None))
     """
     parts = {}
     for block, dtype, start in (
@@ -117,6 +119,7 @@ def observation_bounds(num_players: int) -> npt.NDArray[np.int8]:
         "acting": 1,
         "hand_size": VARIANT_DECK_SIZE.max(),
         "face_down_size": MAX_FACE_DOWN,
+        "bounds": NUM_RANKS,
     }
     bounds = np.empty(observation_size(num_players), np.int8)
     for name, part in observation_fields(num_players).items():
@@ -147,6 +150,7 @@ HAND_SIZE: Final = _offset(SEAT_DTYPE, "hand_size")
 FACE_DOWN_SIZE: Final = _offset(SEAT_DTYPE, "face_down_size")
 HAND: Final = _offset(SEAT_DTYPE, "hand")
 FACE_UP: Final = _offset(SEAT_DTYPE, "face_up")
+BOUNDS: Final = _offset(SEAT_DTYPE, "bounds")
 
 
 @compiled
@@ -191,6 +195,8 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
             vector[block + HAND + rank] = hand
             vector[block + FACE_UP + rank] = face_up
             vector[UNSEEN + rank] -= hand + face_up
+        for k in range(MAX_HAND):
+            vector[block + BOUNDS + k] = game.bounds[seat, k]
 
 
 def decode(observations: npt.NDArray[np.int8]) -> npt.NDArray[np.void]:

@@ -20,6 +20,7 @@ from threeup_env.engine.cards import (
     CLEAR,
     CLEAR_1,
     CLEAR_2,
+    MAX_HAND,
     NUM_RANKS,
     VARIANT_DECK_SIZE,
     VARIANT_HAND_SIZE,
@@ -90,6 +91,8 @@ def clear_places(game: Record) -> None:
             game.hand[seat, rank] = 0
             game.face_up[seat, rank] = 0
             game.known[seat, rank] = 0
+        for i in range(MAX_HAND):
+            game.bounds[seat, i] = 0
         for i in range(game.face_down.shape[1]):
             game.face_down[seat, i] = 0
     for i in range(len(game.draw_pile)):
@@ -117,8 +120,7 @@ def write_legal_actions(game: Record, legal: npt.NDArray[np.int64]) -> int:
                 legal[count] = rank
                 count += 1
         return count
-    # The active zone (R16): hand, else nothing while the draw pile lasts (R17), else
-    # the face-up cards, else the face-down ones (R18).
+    # The active zone: hand, draw pile (none, R17), face-up, face-down (R16, R18).
     if game.hand_size[seat] > 0:
         count = write_plays(game.hand[seat], game.top, legal)
     elif game.draw_pile_size > 0:
@@ -198,6 +200,8 @@ def lay(game: Record, seat: int, rank: int) -> None:
     game.face_up_size[seat] += 1
     game.laying -= 1
     if game.laying == 0:
+        for i in range(game.hand_size[seat]):
+            game.bounds[seat, i] = NUM_RANKS
         pass_turn(game)
         if game.seat != 0:
             game.laying = VARIANT_NUM_FACE_UP[game.variant]
@@ -217,17 +221,27 @@ def pass_turn(game: Record) -> None:
 def draw_up(game: Record, seat: int) -> None:
     """Draw until the hand is full or the draw pile is gone (R12, R15)."""
     full = VARIANT_HAND_SIZE[game.variant]
+    unknown = 0
+    while unknown < MAX_HAND and game.bounds[seat, unknown] > 0:
+        unknown += 1
     while game.hand_size[seat] < full and game.draw_pile_size > 0:
         game.draw_pile_size -= 1
         rank = game.draw_pile[game.draw_pile_size]
         game.draw_pile[game.draw_pile_size] = 0
         game.hand[seat, rank] += 1
         game.hand_size[seat] += 1
+        game.bounds[seat, unknown] = NUM_RANKS
+        unknown += 1
 
 
 @compiled_part
 def pick_up(game: Record, seat: int) -> None:
-    """Take the whole pile into hand, seen by all; the turn ends at once (R14, R22)."""
+    """Take the pile into hand, seen by all, as is that no card of the hand could be played.
+
+    That ends the turn at once (R14, R22).
+    """
+    for i in range(MAX_HAND):
+        game.bounds[seat, i] = min(game.bounds[seat, i], game.top)
     for rank in range(NUM_RANKS):
         copies = game.pile[rank]
         game.pile[rank] = 0
@@ -260,7 +274,10 @@ def play_from_zone(game: Record, seat: int, rank: int, copies: int) -> None:
     if game.hand_size[seat] > 0:
         game.hand[seat, rank] -= copies
         game.hand_size[seat] -= copies
-        game.known[seat, rank] = max(game.known[seat, rank] - copies, 0)
+        seen = min(game.known[seat, rank], copies)
+        game.known[seat, rank] -= seen
+        for _ in range(copies - seen):
+            drop_bound(game, seat, rank)
     else:
         game.face_up[seat, rank] -= copies
         game.face_up_size[seat] -= copies
@@ -268,11 +285,22 @@ def play_from_zone(game: Record, seat: int, rank: int, copies: int) -> None:
 
 
 @compiled_part
+def drop_bound(game: Record, seat: int, rank: int) -> None:
+    """Take away the tightest bound above a rank, for a card that not all had seen (R22)."""
+    i = 0
+    while i < MAX_HAND - 1 and game.bounds[seat, i] <= rank:
+        i += 1
+    for k in range(i, MAX_HAND - 1):
+        game.bounds[seat, k] = game.bounds[seat, k + 1]
+    game.bounds[seat, MAX_HAND - 1] = 0
+
+
+@compiled_part
 def discard(game: Record, seat: int, rank: int, copies: int) -> None:
     """Put cards that have left their zone on the pile, with all their effects.
 
-    The pile and its clearing (R9, R10), winning at once (R20), what is owed (R11-R13),
-    and the end of the turn with its draw (R15) or by lapsing (R17).
+    Clearing (R9, R10), winning at once (R20), what is owed (R11-R13), the end of the turn
+    with its draw (R15) or by lapsing (R17).
     """
     if rank >= CLEAR:
         game.out_of_play[rank] += copies
@@ -318,18 +346,5 @@ def cards_left(game: Record, seat: int) -> int:
 
 @compiled
 def win_share(game: Record, seat: int) -> float:
-    """A seat's share of the win in a game that has ended.
-
-    The winner has it whole (R20); if the game was cut off, the seats with the fewest
-    cards share it (R21).
-    """
-    if game.winner != CUT_OFF:
-        return 1.0 if seat == game.winner else 0.0
-    own = cards_left(game, seat)
-    sharing = 0
-    for other in range(np.int64(game.num_seats)):
-        left = cards_left(game, other)
-        if left < own:
-            return 0.0
-        sharing += left == own
-    return 1.0 / sharing
+    """A seat's share of the win: 1 for the winner (R20), nobody's in a game cut off (R21)."""
+    return 1.0 if seat == game.winner else 0.0

@@ -4,7 +4,17 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from threeup_env.engine.cards import MAX_DRAW_PILE, MAX_FACE_DOWN, MAX_SEATS, NUM_RANKS
+from threeup_env.engine.cards import (
+    MAX_DRAW_PILE,
+    MAX_FACE_DOWN,
+    MAX_HAND,
+    MAX_SEATS,
+    NUM_RANKS,
+)
+
+ENV_ID: Final = "threeup-v1"
+"""The environment's id. Its version grows when the same seed and actions give another mask,
+observation, reward or end; what was made for an older one is refused."""
 
 EMPTY: Final = -1
 """`top` of an empty pile; `winner` while the game runs."""
@@ -31,6 +41,7 @@ STATE_DTYPE: Final = np.dtype(
             ("hand", np.int8, (MAX_SEATS, NUM_RANKS)),  # copies in hand
             ("face_up", np.int8, (MAX_SEATS, NUM_RANKS)),  # copies face up
             ("known", np.int8, (MAX_SEATS, NUM_RANKS)),  # of the hand, what all have seen (R22)
+            ("bounds", np.int8, (MAX_SEATS, MAX_HAND)),  # of the rest of the hand, see below
             ("hand_size", np.int8, MAX_SEATS),  # cards in hand
             ("face_up_size", np.int8, MAX_SEATS),  # cards face up
             ("face_down", np.int8, (MAX_SEATS, MAX_FACE_DOWN)),  # ranks; the last is turned first
@@ -41,7 +52,13 @@ STATE_DTYPE: Final = np.dtype(
     ),
     align=True,
 )
-"""Everything of one game. Equal positions are equal records."""
+"""Everything of one game. Equal positions are equal records.
+
+`bounds` holds what all may infer of the cards in a seat's hand that not all have seen (R14,
+R22): one exclusive upper bound for each, the tightest first, then 0 where there is no such
+card. A bound of `NUM_RANKS` says nothing. The sorted ranks lie below the sorted bounds one by
+one. While a seat has not laid all its cards, it has none.
+"""
 
 Record: TypeAlias = Any
 """One `STATE_DTYPE` record: a view into an array of them (NumPy's stubs can't describe it)."""

@@ -1,6 +1,6 @@
 """3UP 3DOWN as a PettingZoo AEC environment.
 
-| Creation           | `make("aec", "threeup-v0")` or `threeup_env.env()`                |
+| Creation           | `make("aec", "threeup-v1")` or `threeup_env.env()`                |
 |--------------------|-------------------------------------------------------------------|
 | Actions            | Discrete                                                          |
 | Parallel API       | No                                                                |
@@ -16,8 +16,8 @@ it stands in the agent's info too. For a seat that isn't to act, and after the e
 `observe` answers for any agent at any time and changes nothing.
 
 ### Rewards
-Rewards come at the end and sum to zero: the winner gets +1, the others share -1 equally. If
-`max_steps` cuts the game off, the seats with the fewest cards share the win. All agents end
+Rewards come at the end: the winner gets +1, every other seat -1/(n-1), so they sum to zero. If
+`max_steps` cuts the game off, nobody has won and every seat gets a loser's -1/(n-1). All agents end
 together; each is told in a last, dead step of its own, in the order of the seats. An illegal
 action ends the game of an `env` with -1 for the offender and 0 for the others; `raw_env` raises
 `IllegalActionError` and changes nothing.
@@ -27,6 +27,7 @@ action ends the game of an `env` with -1 for the offender and 0 for the others; 
 `reset(options={"deck": ranks})` deals that deck instead, front first.
 
 ### Version History
+* v1: A game that is cut off has no winner; observations hold the bounds that pick-ups tell
 * v0: Initial version
 """
 
@@ -104,7 +105,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
     """
 
     metadata: ClassVar[dict[str, Any]] = {
-        "name": "threeup_v0",
+        "name": "threeup_v1",
         "render_modes": list(RENDER_MODES),
         "render_fps": FRAMES_PER_SECOND,
         "is_parallelizable": False,

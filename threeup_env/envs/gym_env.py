@@ -23,7 +23,7 @@ class ThreeUpEnv(gymnasium.Env[npt.NDArray[np.int8], np.int64]):
     `action_masks()`, where sb3-contrib looks for it.
 
     Gymnasium asks that every action of the space can be stepped, so
-    `gymnasium.make("threeup_env/ThreeUp-v0")` sets `illegal_action="terminate"`; made
+    `gymnasium.make("threeup_env/ThreeUp-v1")` sets `illegal_action="terminate"`; made
     directly, the environment raises `IllegalActionError` and changes nothing.
 
     A game that is cut off is truncated, but its reward is the real outcome (R21): add no

@@ -37,7 +37,7 @@ class ThreeUpVectorEnv(
         >>> actions = infos["action_mask"].argmax(axis=1)
         >>> observations, rewards, terminations, truncations, infos = envs.step(actions)
         >>> observations.shape, rewards
-        ((3, 188), array([0., 0., 0.], dtype=float32))
+        ((3, 200), array([0., 0., 0.], dtype=float32))
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - declared so by Gymnasium

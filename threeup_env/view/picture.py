@@ -34,7 +34,7 @@ from threeup_env.view.card_art import (
     text,
 )
 from threeup_env.view.table import NO_CARDS, OPEN, SPECTATOR, Place, Table, Viewer, look
-from threeup_env.view.words import clearing_words, number_of_cards
+from threeup_env.view.words import bound_words, clearing_words, number_of_cards
 
 FELT: Final = "#0f3d36"
 PANEL: Final = "#1b544b"
@@ -275,14 +275,16 @@ def _heading(place: Place, panel: _Panel, name: str, viewer: Viewer) -> list[str
         elements.append(f'<path d="M{x:g} {y - 13:g}l12 7l-12 7z" fill="{MARK}"/>')
         x += 18
     words = f"seat {place.seat}{' (you)' * (viewer == place.seat)} {name}".rstrip()
-    most = int((panel.width - 160) / 9.3)
+    count = f"{place.hand_size} of {place.cards_left} in hand"
+    if below := bound_words(place.below):
+        count += f", {below}"
+    if not place.cards_left:
+        count = "no card left"
+    most = int((panel.width - 42 - 7.9 * len(count)) / 9.3)
     if len(words) > most:
         words = words[: most - 1] + "…"
     fill = MARK if place.is_acting else LIGHT
     elements.append(text(words, x, y, 16, fill, "start", bold=True))
-    count = (
-        f"{place.hand_size} of {place.cards_left} in hand" if place.cards_left else "no card left"
-    )
     elements.append(text(count, panel.x + panel.width - 14, y, 14, LIGHT, "end"))
     return elements
 

@@ -39,6 +39,8 @@ class Place:
     """How many more it holds."""
     exposed: Copies
     """Of `hand`, what all know, where that is less than the looker knows."""
+    below: tuple[int, ...]
+    """What all can infer of its other cards: an exclusive upper bound for each (R14, R22)."""
     face_up: Copies
     laid: int
     """Face-up cards not shown yet (R5)."""
@@ -205,6 +207,7 @@ def _table(view: Any, viewer: Viewer, last_action: str) -> Table:
                 hand=_copies(block["hand"]),
                 hidden=int(block["hand_size"]) - int(block["hand"].sum()),
                 exposed=_copies(view["exposed"]) if viewer == seat else NO_CARDS,
+                below=tuple(block["bounds"].tolist()),
                 face_up=_copies(block["face_up"]),
                 laid=laid,
                 face_down=(None,) * int(block["face_down_size"]),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from threeup_env.engine.cards import RANK_NAMES, VARIANT_NAMES
 from threeup_env.engine.observation import decode
 from threeup_env.view.words import (
+    bound_words,
     card_names,
     number_of_cards,
     pile_words,
@@ -74,7 +75,7 @@ def _seat_lines(view: Any) -> list[str]:
     for number in range(len(seats)):
         seat = seats[number - observer]
         you = number == observer
-        hand = _hand_words(seat["hand"], int(seat["hand_size"]), view["exposed"] if you else None)
+        hand = _hand_words(seat, view["exposed"] if you else None)
         first, *more = textwrap.wrap(hand, _HAND_WIDTH)
         face_up = "hidden" if view["laying"] and not you else card_names(seat["face_up"]) or "none"
         name = f"{number}{' (you)' * you}"
@@ -84,21 +85,20 @@ def _seat_lines(view: Any) -> list[str]:
     return lines
 
 
-def _hand_words(
-    cards: npt.NDArray[np.int8], size: int, exposed: npt.NDArray[np.int8] | None
-) -> str:
+def _hand_words(seat: Any, exposed: npt.NDArray[np.int8] | None) -> str:
     """A hand: the observer's own if it comes with what is exposed of it, else another's."""
+    size = int(seat["hand_size"])
     if size == 0:
         return "empty"
-    known = card_names(cards)
+    known, below = card_names(seat["hand"]), bound_words(seat["bounds"])
     if exposed is not None:
-        if not exposed.any():
-            return known
         seen = "all" if exposed.sum() == size else card_names(exposed)
-        return f"{known}  (others know {seen})"
+        told = ", ".join(filter(None, (seen, below)))
+        return f"{known}  (others know {told})" if told else known
     if not known:
-        return number_of_cards(size)
-    return f"{number_of_cards(size)}{':' if cards.sum() == size else ', among them'} {known}"
+        return f"{number_of_cards(size)}{f', {below}' if below else ''}"
+    among = ":" if seat["hand"].sum() == size else ", among them"
+    return f"{number_of_cards(size)}{among} {known}{f'; {below}' if below else ''}"
 
 
 def _copies_words(copies: npt.NDArray[np.int8]) -> str:

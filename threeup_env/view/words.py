@@ -15,6 +15,7 @@ from threeup_env.engine.actions import (
     PICK_UP,
 )
 from threeup_env.engine.cards import CLEAR, CLEAR_1, CLEAR_2, RANK_NAMES, VARIANT_NAMES
+from threeup_env.engine.checks import checked_observations
 from threeup_env.engine.observation import MANY_STEPS, decode
 from threeup_env.engine.rules import CLEARING_RUN
 from threeup_env.engine.state import EMPTY, Record
@@ -25,8 +26,13 @@ def describe(observation: npt.NDArray[np.int8]) -> str:
 
     Args:
         observation: int8 `[F]`.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: what no seat can see; names the field.
     """
-    view = decode(np.ascontiguousarray(observation))
+    decode(np.ascontiguousarray(observation))  # of the right dtype and size
+    view = decode(checked_observations(observation[None]))[0]
     seats = view["seats"]
     num_players = len(seats)
     observer = int(view["seat"])
@@ -58,16 +64,33 @@ def _seat_words(view: Any, i: int) -> str:
     """One seat's cards, the i-th from the observer's."""
     seat, num_players = view["seats"][i], len(view["seats"])
     known = card_names(seat["hand"])
+    below = bound_words(seat["bounds"])
     if i == 0:
         hand = f"hand {known or 'empty'}"
-        if view["exposed"].any():
-            hand += f" (the others know {card_names(view['exposed'])})"
+        if told := ", ".join(filter(None, (card_names(view["exposed"]), below))):
+            hand += f" (the others know {told})"
     else:
         hand = f"hand {number_of_cards(seat['hand_size'])}{f' with {known}' if known else ''}"
+        hand += f", {below}" if below else ""
     face_up = "hidden" if view["laying"] and i else card_names(seat["face_up"]) or "none"
     return (
         f"seat {(view['seat'] + i) % num_players}{' (you)' if i == 0 else ''}: {hand}; "
         f"face up {face_up}; face down {seat['face_down_size']}"
+    )
+
+
+def bound_words(bounds: npt.ArrayLike) -> str:
+    """What all can infer of the cards of a hand that not all have seen; empty if nothing.
+
+    >>> bound_words([7, 7, 13])
+    '2 below 8'
+    >>> bound_words([3, 10, 0])
+    '1 below 4, 1 below C'
+    """
+    held = np.asarray(bounds)
+    tight = held[(held > 0) & (held < len(RANK_NAMES))].tolist()
+    return ", ".join(
+        f"{tight.count(bound)} below {RANK_NAMES[bound]}" for bound in sorted(set(tight))
     )
 
 
@@ -141,16 +164,9 @@ def turn_words(view: Any, reader: int | None) -> str:
     acting = np.flatnonzero(seats["acting"])
     if not len(acting):
         left = seats["hand_size"] + seats["face_down_size"] + seats["face_up"].sum(axis=1)
-        first = sorted(
-            (observer + int(i)) % num_players for i in np.flatnonzero(left == left.min())
-        )
-        if not left.min():
-            return f"seat {first[0]} has won"
-        names = " and ".join(map(str, first))
-        sharing = (
-            f"seats {names} share the win" if len(first) > 1 else f"seat {names} takes the win"
-        )
-        return f"cut off; {sharing} with {number_of_cards(int(left.min()))} left"
+        if left.min():
+            return "cut off; nobody has won"
+        return f"seat {(observer + int(left.argmin())) % num_players} has won"
     seat = (observer + int(acting[0])) % num_players
     words = f"seat {seat}{' (you)' * (seat == reader)} "
     if view["laying"]:

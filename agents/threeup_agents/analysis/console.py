@@ -44,7 +44,7 @@ def show(results: dict[str, Any]) -> None:
         f"{results['games']:,} games; fair share {results['fair_share']:.3f}"
     )
     interval = f"{results['confidence']:.4g}"
-    board = _table(title, "agent", "rating", interval, "share", interval, "place", "cut off")
+    board = _table(title, "agent", "rating", interval, "share", interval, "decided", "cut off")
     standings = {row["agent"]: row for row in results["standings"]}
     for rating in results["ratings"]:
         row = standings[rating["agent"]]
@@ -54,10 +54,12 @@ def show(results: dict[str, Any]) -> None:
             f"{rating['low']:+.2f} {rating['high']:+.2f}",
             f"{row['win_share']:.3f}",
             f"{row['low']:.3f} {row['high']:.3f}",
-            f"{row['mean_place']:.2f}",
+            _share(row["decided_share"]),
             f"{row['cut_off_share']:.1%}",
         )
-    duels = _table("each against each", "agent", "against", "share", interval, "is", "games")
+    duels = _table(
+        "each against each", "agent", "against", "share", interval, "decided", "is", "games"
+    )
     for pair in results["pairings"]:
         share, low, high = (f"{pair[name]:.3f}" for name in ("win_share", "low", "high"))
         duels.add_row(
@@ -65,14 +67,21 @@ def show(results: dict[str, Any]) -> None:
             pair["against"],
             share,
             f"{low} {high}",
+            _share(pair["decided_share"]),
             pair["verdict"],
             f"{pair['games']:,}",
         )
     console.print(board)
     console.print(duels)
+    for warning in results["warnings"]:
+        console.print(warning, highlight=False, markup=False)
     plan = results["plan"]
     words = f"for half-widths of {plan['half_width']:g}: {plan['deals']:,} deals"
     console.print(words, highlight=False)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _table(title: str, *columns: str) -> Table:

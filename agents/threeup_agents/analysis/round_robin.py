@@ -21,6 +21,8 @@ from threeup_agents.arena.match import Match
 from threeup_agents.arena.tournament import Outcome, Settings
 from threeup_env.engine.rng import STATISTICS
 
+OFTEN: Final = 0.05
+"""Share of an agent's games beyond which it is said that the step limit ended them."""
 _QUANTILES: Final = (0, 5, 25, 50, 75, 95, 100)
 
 Values: TypeAlias = npt.NDArray[np.float64]
@@ -73,6 +75,7 @@ class Analysis:
             "pairings": self.pairings(),
             "ratings": self.ratings(),
             "standings": self.standings(),
+            "warnings": self.warnings(),
             "mixed": self.mixed(),
             "differences": self.differences(),
             "seats": self.seats(),
@@ -89,6 +92,7 @@ class Analysis:
         return [
             {"agent": one, "against": other, "games": self._num_games((one, other))}
             | _flat("win_share", share)
+            | {"decided_share": _decided(share.value, cut_off.value)}
             | {"mean_place": place.value, "cut_off_share": cut_off.value}
             | verdicts[one, other]
             for (one, other), (share, place, cut_off) in zip(keys, columns, strict=True)
@@ -97,8 +101,8 @@ class Analysis:
     def verdicts(self) -> dict[tuple[str, str], Row]:
         """Whether an agent beats another, over all pairs at once (Holm).
 
-        The two are compared on the same deals: the share of the one at a table of the
-        other, less the share of the other at a table of the one.
+        The two are compared on the same deals: the win share of the one at a table of the
+        other, less that of the other at a table of the one. A game that is cut off is 0 to both.
         """
         pairs = list(combinations(self._names, 2))
         differences = [self._duels[a, b][0] - self._duels[b, a][0] for a, b in pairs]
@@ -138,11 +142,21 @@ class Analysis:
                 "games": sum(self._num_games(key) for key in self._duels if key[0] == name),
             }
             | _flat("win_share", share)
+            | {"decided_share": _decided(share.value, cut_off.value)}
             | _flat("mean_place", place, "place_")
             | _flat("cut_off_share", cut_off, "cut_off_")
             for name, (share, place, cut_off) in zip(self._names, columns, strict=True)
         ]
         return sorted(rows, key=lambda row: -row["win_share"])
+
+    def warnings(self) -> list[str]:
+        """What a reader of the win shares must know: agents whose games are cut off often."""
+        return [
+            f"{row['agent']}: {row['cut_off_share']:.1%} of its games were cut off by the step "
+            f"limit, which nobody wins (R21); it won {row['decided_share']:.3f} of the others"
+            for row in self.standings()
+            if OFTEN < row["cut_off_share"] < 1
+        ]
 
     def mixed(self) -> list[Row]:
         """Each agent's share for each of its seats at the mixed tables."""
@@ -155,6 +169,7 @@ class Analysis:
                 found.append(
                     {"agent": name, "tables": len(own)}
                     | _flat("win_share", share)
+                    | {"decided_share": _decided(share.value, cut_off.value)}
                     | {"mean_place": place.value, "cut_off_share": cut_off.value}
                 )
         return sorted(found, key=lambda row: -row["win_share"])
@@ -276,6 +291,11 @@ def _agent_values(match: Match, name: str) -> Values:
     share = match.win_share[:, places].mean(axis=1)
     place = match.place[:, places].mean(axis=1)
     return np.array([match.by_deal(column) for column in (share, place, match.cut_off)])
+
+
+def _decided(share: float, cut_off: float) -> float | None:
+    """The share of the games that were not cut off; None if all were."""
+    return share / (1 - cut_off) if cut_off < 1 else None
 
 
 def _flat(name: str, interval: Interval, prefix: str = "") -> Row:

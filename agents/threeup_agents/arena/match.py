@@ -33,7 +33,7 @@ class Match:
     course: npt.NDArray[np.uint64]
     """Equal for games of the same deal and the same actions, `[B]`."""
     win_share: npt.NDArray[np.float64]
-    """Share of the win by line-up place; 1 for the winner; `[B, S]`."""
+    """By line-up place: 1 for the winner, 0 for the others, and for all if cut off; `[B, S]`."""
     cards_left: npt.NDArray[np.int8]
     """Cards that each line-up place has left, `[B, S]`."""
     length: npt.NDArray[np.int32]
@@ -57,8 +57,12 @@ class Match:
 
     @property
     def place(self) -> npt.NDArray[np.float64]:
-        """1 for the fewest cards left, equals sharing the mean of their places; `[B, S]`."""
-        places: npt.NDArray[np.float64] = stats.rankdata(self.cards_left, axis=1)
+        """1 for the fewest cards left, equals sharing the mean of their places; `[B, S]`.
+
+        In a game that was cut off all share one place: cards left order nobody (R21).
+        """
+        ordered = np.where(self.cut_off[:, None], 0, self.cards_left)
+        places: npt.NDArray[np.float64] = stats.rankdata(ordered, axis=1)
         return places
 
     def by_deal(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -140,9 +144,8 @@ class Match:
         shapes = {self.win_share.shape, self.cards_left.shape}
         if shapes != {(len(self.deal), seats)} or len(self.deal) % seats:
             raise ValueError(f"expected {seats} places in {len(self.deal)} games; got {shapes}")
-        fewest = self.cards_left == self.cards_left.min(axis=1, keepdims=True)
-        if not np.allclose(self.win_share, fewest / fewest.sum(axis=1, keepdims=True)):
-            raise ValueError("expected the win where the fewest cards are left")
-        won = self.cards_left.min(axis=1) == 0
-        if (won == self.cut_off).any():
+        empty = self.cards_left == 0
+        if not np.array_equal(self.win_share, empty):
+            raise ValueError("expected the win where no cards are left")
+        if (empty.sum(axis=1) != ~self.cut_off).any():
             raise ValueError("expected a winner without cards in games that were not cut off")

@@ -147,15 +147,14 @@ def play_block(
         raise
     seat_of = (np.arange(num_players) + rotation[:, None]) % num_players
     cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
-    # Whoever has won has no cards left; without a winner the fewest cards share (R21).
-    fewest = cards_left == cards_left.min(axis=1, keepdims=True)
+    won = (cards_left == 0) & ~cut_off[:, None]  # who has won has no card left (R20, R21)
     return Match(
         line_up=names,
         deal=deal,
         rotation=rotation.astype(np.int8),
         deal_hash=hashes,
         course=course,
-        win_share=fewest / fewest.sum(axis=1, keepdims=True),
+        win_share=won.astype(np.float64),
         cards_left=cards_left,
         length=batch.lengths.copy(),
         cut_off=cut_off,

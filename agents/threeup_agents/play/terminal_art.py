@@ -14,7 +14,7 @@ from threeup_env.engine.actions import ACTION_NAMES, ACTION_RANK
 from threeup_env.engine.cards import NUM_RANKS, RANK_NAMES
 from threeup_env.view.card_art import CLEAR_COLOURS, DARK, LIGHT, MARK
 from threeup_env.view.table import Copies, Place, Table
-from threeup_env.view.words import clearing_words
+from threeup_env.view.words import bound_words, clearing_words
 
 SOFT: Final = "#b9d3cd"
 """Of labels."""
@@ -71,12 +71,14 @@ def seats(table: Table, names: Sequence[str]) -> Grid:
 
 def _held(place: Place, you: bool) -> str:
     """A hand in words: its size, and what is known of it."""
-    size = place.hand_size
+    size, below = place.hand_size, bound_words(place.below)
     if you:
-        known = "all" if sum(place.exposed) == size else _counted(place.exposed)
-        return f"{size}" + f", others know {known}" * any(place.exposed)
+        known = "all" if size and sum(place.exposed) == size else _counted(place.exposed)
+        told = ", ".join(filter(None, (known, below)))
+        return f"{size}" + f", others know {told}" * bool(told)
     among = ", among them " if place.hidden else ": "
-    return f"{size}" + f"{among}{_counted(place.hand)}" * any(place.hand)
+    held = f"{size}" + f"{among}{_counted(place.hand)}" * any(place.hand)
+    return held + f", {below}" * bool(below)
 
 
 def _counted(copies: Copies) -> str:

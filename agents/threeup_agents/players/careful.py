@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from threeup_env.engine.actions import DRAW, FLIP, MAX_PLAYED, PICK_UP, PLAY_ONE
 from threeup_env.engine.cards import CLEAR, NUM_RANKS, VARIANT_COPIES
+from threeup_env.engine.checks import checked_masks, checked_observations
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.determinize import write_seen
 from threeup_env.engine.rules import CLEARING_RUN
@@ -51,8 +52,9 @@ class Careful:
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         """Choose one legal action per row, as `Agent.act`."""
+        action_masks = checked_masks(action_masks)
         actions = np.empty(len(observations), np.int64)
-        choose_careful(observations, actions)
+        choose_careful(checked_observations(observations), actions)
         # Its rules know all legal actions; a mask may leave some of them out.
         left_out = np.flatnonzero(~action_masks[np.arange(len(actions)), actions])
         actions[left_out] = action_masks[left_out].argmax(axis=1)

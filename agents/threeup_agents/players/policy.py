@@ -16,10 +16,10 @@ from safetensors.numpy import save_file
 
 from threeup_agents.files import atomic_write
 from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS, action_id
+from threeup_env.engine.checks import checked_masks, checked_observations
 from threeup_env.engine.observation import OBSERVATION_DTYPE, num_players_of, observation_size
+from threeup_env.engine.state import ENV_ID
 
-ENV_ID: Final = "threeup-v0"
-"""The environment that policies are made for; another version refuses them."""
 FORMAT: Final = 1
 """Version of the file: which keys its facts have, and what its tensors are named."""
 SHIPPED: Final = Path(__file__).parent / "policies"
@@ -179,6 +179,8 @@ class PolicyPlayer:
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         """Choose one legal action per row, as `Agent.act`."""
+        observations = checked_observations(observations)
+        action_masks = checked_masks(action_masks)
         policy = self.policy or shipped(num_players_of(observations))
         probabilities = policy.probabilities(observations, action_masks, policy.temperature)
         if self.best_action:

@@ -13,6 +13,7 @@ from threeup_env.engine.actions import (
     PLAY_ONE,
 )
 from threeup_env.engine.cards import NUM_RANKS
+from threeup_env.engine.checks import checked_masks
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.rng import AGENTS, random_below, streams
 
@@ -33,7 +34,7 @@ class Random:
     ) -> npt.NDArray[np.int64]:
         """Choose one legal action per row, as `Agent.act`."""
         actions = np.empty(len(action_masks), np.int64)
-        choose_random(self._stream, action_masks, actions)
+        choose_random(self._stream, checked_masks(action_masks), actions)
         return actions
 
 
@@ -52,7 +53,7 @@ class Greedy:
     ) -> npt.NDArray[np.int64]:
         """Choose one legal action per row, as `Agent.act`."""
         actions = np.empty(len(action_masks), np.int64)
-        choose_greedy(action_masks, actions)
+        choose_greedy(checked_masks(action_masks), actions)
         return actions
 
 

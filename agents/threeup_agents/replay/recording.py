@@ -17,14 +17,12 @@ from threeup_env.agent import Agent, name_of
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import RANK_NAMES, VARIANT_NAMES
-from threeup_env.engine.state import Record
+from threeup_env.engine.state import ENV_ID, Record
 
 FORMAT: Final = "threeup recording"
 VERSION: Final = 1
 PERSON: Final = "person"
 """Who sits in the person's seat, in a recording."""
-ENV: Final = "threeup-v0"
-"""The environment whose rules the game was played by."""
 
 Weights = Mapping[int, float]
 """How much an agent thought of each action: probabilities, or a search's visits."""
@@ -118,7 +116,7 @@ class Recording:
         facts: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "env": ENV,
+            "env": ENV_ID,
             "num_players": self.num_players,
             "variant": self.variant,
             "max_steps": self.max_steps,
@@ -151,9 +149,9 @@ class Recording:
     def _from_facts(cls, facts: dict[str, Any]) -> "Recording":
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
             raise ValueError(f'the file says no "format": "{FORMAT}"')
-        if (facts["version"], facts["env"]) != (VERSION, ENV):
+        if (facts["version"], facts["env"]) != (VERSION, ENV_ID):
             raise ValueError(
-                f"expected version {VERSION} of {ENV}; got {facts['version']} of {facts['env']}"
+                f"expected version {VERSION} of {ENV_ID}; got {facts['version']} of {facts['env']}"
             )
         weights = tuple(map(_weights, facts.get("weights", ())))
         actions = tuple(map(operator.index, facts["actions"]))

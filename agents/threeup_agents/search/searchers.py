@@ -15,6 +15,7 @@ from threeup_agents.search.flat import flat_rows
 from threeup_agents.search.halving import search_rows
 from threeup_agents.search.value import shipped, shipped_file
 from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS, action_id
+from threeup_env.engine.checks import checked_masks, checked_observations
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.determinize import write_seen
 from threeup_env.engine.observation import decode, num_players_of
@@ -82,6 +83,9 @@ class _Searcher:
         A row's choice depends on the seed, its observation and its mask: not on the other
         rows and not on the number of threads.
         """
+        action_masks = checked_masks(action_masks)
+        observations = checked_observations(observations)
+        check_legal(observations, action_masks)
         actions: npt.NDArray[np.int64] = action_masks.argmax(axis=1)
         rows = np.flatnonzero(action_masks.sum(axis=1) > 1)
         if not len(rows):
@@ -119,7 +123,7 @@ class _Searcher:
             >>> decision.visits.sum()
             np.int64(100)
         """
-        vector = np.ascontiguousarray(observation, np.int8)
+        vector = checked_observations(np.asarray(observation)[None])[0]
         legal_here = legal_mask(vector)
         mask = legal_here if action_mask is None else np.asarray(action_mask, np.bool_)
         if mask.shape != legal_here.shape or not mask.any() or (mask & ~legal_here).any():
@@ -208,6 +212,35 @@ def legal_mask(observation: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
     mask = np.zeros(NUM_ACTIONS, np.bool_)
     write_legal_mask(observation, mask)
     return mask
+
+
+def check_legal(observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]) -> None:
+    """Check that masks allow nothing that the rules forbid: a search plays what they allow.
+
+    Raises:
+        ValueError: names row and action.
+    """
+    row, action = first_illegal(observations, action_masks)
+    if row >= 0:
+        raise ValueError(
+            f"action_masks: expected legal actions alone; row {row} has {ACTION_NAMES[action]!r}"
+        )
+
+
+@compiled
+def first_illegal(
+    observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+) -> tuple[int, int]:
+    """The first row and action that is allowed against the rules; -1 and 0 if none is."""
+    mask = np.empty(NUM_ACTIONS, np.bool_)
+    for row in range(len(observations)):
+        for action in range(NUM_ACTIONS):
+            mask[action] = False
+        write_legal_mask(observations[row], mask)
+        for action in range(NUM_ACTIONS):
+            if action_masks[row, action] and not mask[action]:
+                return row, action
+    return -1, 0
 
 
 @compiled

@@ -15,7 +15,7 @@ from threeup_agents.search.decision import mix
 from threeup_agents.search.rollouts import rollout_action
 from threeup_agents.search.value import ValueNetwork, horizon, is_own_turn, play_on, worth
 from threeup_env.engine.actions import NUM_ACTIONS
-from threeup_env.engine.cards import MAX_SEATS, NUM_RANKS
+from threeup_env.engine.cards import MAX_HAND, MAX_SEATS, NUM_RANKS
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.rules import apply_action, write_legal_actions
 from threeup_env.engine.state import Record
@@ -162,6 +162,8 @@ def information(game: Record, observer: int) -> np.uint64:
         for rank in range(NUM_RANKS):
             face_up = 0 if hidden else int(game.face_up[seat, rank])
             key = mix(key, face_up + 8 * game.known[seat, rank])
+        for i in range(MAX_HAND):
+            key = mix(key, int(game.bounds[seat, i]))
     return key
 
 

@@ -20,7 +20,7 @@ from threeup_env.engine.cards import NUM_RANKS, VARIANT_NAMES
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.observation import MANY_STEPS
 from threeup_env.engine.rules import apply_action, cards_left, win_share, write_legal_actions
-from threeup_env.engine.state import EMPTY, Record
+from threeup_env.engine.state import EMPTY, ENV_ID, Record
 
 HORIZON: Final = 2
 """Choices of the searcher after the first; before the next one the network judges."""
@@ -90,6 +90,10 @@ def read(path: Path, num_players: int) -> ValueNetwork:
             layers = [file.get_tensor(name) for name in ValueNetwork._fields]
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{str(path)!r}: expected a value network; got {error}") from error
+    if facts.get("env") != ENV_ID:
+        raise ValueError(
+            f"{str(path)!r}: expected a value network of {ENV_ID}; got one of {facts.get('env')}"
+        )
     first, second = HIDDEN
     expected = [(value_size(num_players), first), (first,), HIDDEN, (second,), (second,), (1,)]
     shapes = [layer.shape for layer in layers]

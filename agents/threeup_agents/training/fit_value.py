@@ -2,7 +2,7 @@
 
 Games are dealt and played by the rollouts' own rule, a tenth of the actions at random; some of
 their positions are played on to the end, and the network learns who won. The header of a file
-holds the command that made it, for those in `agents/values` of this form:
+holds the command that made it, for those in `search/values` of this form:
 
     python -m threeup_agents.training.fit_value --num-players N
 """
@@ -30,7 +30,7 @@ from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.rng import AGENTS, random_below, streams
 from threeup_env.engine.rules import apply_action, win_share, write_legal_actions
-from threeup_env.engine.state import EMPTY, STATE_DTYPE
+from threeup_env.engine.state import EMPTY, ENV_ID, STATE_DTYPE
 
 RANDOM_PER_MILLE: Final = 100
 """Of the actions that lead to the positions."""
@@ -78,6 +78,7 @@ def main(config: Config) -> None:
     explained = 1.0 - float(((expected - ends) ** 2).mean() / ends.var())
     path = config.out or value.shipped_file(config.num_players)
     facts = asdict(config) | {
+        "env": ENV_ID,
         "command": " ".join(["python -m threeup_agents.training.fit_value", *sys.argv[1:]]),
         "explained_variance": round(explained, 4),
         "seconds": round(time.perf_counter() - start),

@@ -34,9 +34,8 @@ class Config:
     """Decisions to train on."""
     variant: str = "standard"
     """Deck and layout: standard, listed or mini."""
-    max_steps: int = 300
-    """The action that cuts a game off if it doesn't win it. Fewer than in matches: two players
-    who have learnt to circle would fill the rollouts with it."""
+    max_steps: int = 1000
+    """The action that cuts a game off if it doesn't win it, as in matches; nobody has won then."""
 
     num_games: int = 1024
     """Games played at once."""
