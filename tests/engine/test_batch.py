@@ -176,6 +176,27 @@ def test_a_copy_in_mid_game_goes_on_identically(clone: object) -> None:
         assert_rows_equal(batch, slice(None), twin, slice(None))
 
 
+@pytest.mark.parametrize(
+    "clone", [lambda b: b, Batch.copy, lambda b: pickle.loads(pickle.dumps(b))]
+)
+def test_nobody_can_write_into_what_a_batch_shows(clone: object) -> None:
+    batch = Batch(2, seed=1)
+    batch.reset()
+    batch = clone(batch)  # type: ignore[operator]
+    illegal = int(batch.action_masks[0].argmin())
+    for name in ARRAYS:
+        array = getattr(batch, name)
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            array.setflags(write=True)
+    with pytest.raises(ValueError, match="read-only"):
+        batch.states[0].hand[0] = 1
+    batch.action_masks = np.ones_like(batch.action_masks)
+    with pytest.raises(ValueError, match="game 0, seat 0: expected one of"):
+        batch.step([illegal] * 2)
+
+
 def test_saved_records_load_into_another_batch() -> None:
     batch = Batch(8, seed=6)
     batch.reset()

@@ -7,19 +7,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from threeup_env.engine.actions import NUM_ACTIONS, check_actions
+from threeup_env.engine.actions import check_actions
 from threeup_env.engine.cards import VARIANT_NAMES, check_decks, check_variant
 from threeup_env.engine.lockstep import (
     DEAL,
     KEEP,
     SHOWN,
-    Shown,
     all_legal,
     deal_given,
+    new_shown,
     run_games,
     write_observations,
 )
-from threeup_env.engine.observation import observation_size
 from threeup_env.engine.rng import streams
 from threeup_env.engine.state import EMPTY, STATE_DTYPE
 
@@ -30,7 +29,8 @@ class Batch:
     """Many games of 3UP 3DOWN, stepped together.
 
     Row i is game i. What happens in it depends on its stream and its actions alone:
-    not on the number of games or on the other rows.
+    not on the number of games or on the other rows. All arrays are read only, and the next
+    step overwrites them: copy what you keep.
 
     Args:
         num_games: games played at once, B.
@@ -83,22 +83,40 @@ class Batch:
         self.variant = variant
         self.max_steps = max_steps
         self.autoreset = autoreset
-        self.states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
-        self.states["variant"] = VARIANT_NAMES.index(variant)
-        self.states["num_seats"] = num_players
-        self.states["max_steps"] = max_steps
-        self.states["rng"] = streams(seed, num_games)
-        self.seats = np.zeros(num_games, np.int64)
-        self.observations = np.zeros((num_games, observation_size(num_players)), np.int8)
-        self.action_masks = np.zeros((num_games, NUM_ACTIONS), np.bool_)
-        self.rewards = np.zeros((num_games, num_players), np.float32)
-        self.terminations = np.zeros(num_games, np.bool_)
-        self.truncations = np.zeros(num_games, np.bool_)
-        self.cards_left = np.zeros((num_games, num_players), np.int8)
-        self.lengths = np.zeros(num_games, np.int32)
-        self._shown: Shown = tuple(getattr(self, name) for name in SHOWN)
+        self._states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
+        self._states["variant"] = VARIANT_NAMES.index(variant)
+        self._states["num_seats"] = num_players
+        self._states["max_steps"] = max_steps
+        self._states["rng"] = streams(seed, num_games)
+        self._shown = new_shown(num_games, num_players)
         self._rows = np.arange(num_games)
         self._has_games = False
+        self._show()
+
+    def _show(self) -> None:
+        """Let callers see the arrays, not write to them: a step trusts what they say."""
+        (
+            self.seats,
+            self.observations,
+            self.action_masks,
+            self.rewards,
+            self.terminations,
+            self.truncations,
+            self.cards_left,
+            self.lengths,
+        ) = (_read_only(array) for array in self._shown)
+        self.states = _read_only(self._states)
+        _, _, self._masks, *_ = self._shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in (*SHOWN, "states"):  # a copied view would be an array apart
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._show()
 
     def reset(
         self,
@@ -130,9 +148,9 @@ class Batch:
             if len(given) != len(rows):
                 raise ValueError(f"decks: expected {len(rows)} rows; got {len(given)}")
         if seed is not None:
-            self.states["rng"][rows] = streams(seed, self.num_games)[rows]
+            self._states["rng"][rows] = streams(seed, self.num_games)[rows]
         if given is not None:
-            deal_given(self.states, rows, given)
+            deal_given(self._states, rows, given)
         self._run(rows, np.full(len(rows), DEAL if given is None else KEEP))
         self._has_games = True
 
@@ -145,18 +163,18 @@ class Batch:
         Raises:
             ValueError: another shape, dtype, variant or table size.
         """
-        if states.shape != self.states.shape or states.dtype != self.states.dtype:
+        if states.shape != self._states.shape or states.dtype != self._states.dtype:
             raise ValueError(
-                f"states: expected STATE_DTYPE records of shape {self.states.shape}; "
+                f"states: expected STATE_DTYPE records of shape {self._states.shape}; "
                 f"got {states.dtype.name} of shape {states.shape}"
             )
         for field in ("variant", "num_seats"):
-            if (states[field] != self.states[field]).any():
+            if (states[field] != self._states[field]).any():
                 raise ValueError(
-                    f"states: expected {field} {self.states[field][0]}; "
+                    f"states: expected {field} {self._states[field][0]}; "
                     f"got {', '.join(map(str, np.unique(states[field])))}"
                 )
-        self.states[:] = states
+        self._states[:] = states
         self._run(self._rows, np.full(self.num_games, KEEP))
         self._has_games = True
 
@@ -183,15 +201,15 @@ class Batch:
                 f"got {given.dtype} of shape {given.shape}"
             )
         ids = given.astype(np.int64, copy=False)
-        if not all_legal(rows, ids, self.action_masks):
+        if not all_legal(rows, ids, self._masks):
             # Rows that have finished without autoreset are ignored.
-            running = self.states["winner"][rows] == EMPTY
+            running = self._states["winner"][rows] == EMPTY
             rows, ids = rows[running], ids[running]
-            check_actions(ids, rows, self.seats[rows], self.action_masks[rows])
+            check_actions(ids, rows, self.seats[rows], self._masks[rows])
         self._run(rows, ids)
 
     def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
-        run_games(self.states, rows, actions, self.autoreset, self._shown)
+        run_games(self._states, rows, actions, self.autoreset, self._shown)
 
     def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         given, rows = np.asarray(rows), np.asarray(rows, np.int64)
@@ -217,22 +235,29 @@ class Batch:
         """
         if not self._has_games:
             raise RuntimeError("call reset() before observe()")
-        observers = np.asarray(seats, np.int64)
+        given = np.asarray(seats)
         if (
-            observers.shape != self.seats.shape
-            or ((observers < 0) | (observers >= self.num_players)).any()
+            given.shape != self.seats.shape
+            or given.dtype.kind not in "iu"
+            or ((given < 0) | (given >= self.num_players)).any()
         ):
             raise ValueError(
                 f"seats: expected {self.num_games} seats in 0..{self.num_players - 1}; "
                 f"got {seats!r}"
             )
         vectors = np.empty_like(self.observations)
-        write_observations(self.states, observers, vectors)
+        write_observations(self._states, given.astype(np.int64), vectors)
         return vectors
 
     def copy(self) -> "Batch":
         """An independent batch that goes on identically, streams included."""
         return copy.deepcopy(self)
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same memory as an array that nobody can make writable."""
+    memory = array.reshape(-1).view(np.uint8).data.toreadonly()
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
 
 
 def _check_count(name: str, value: int, most: int) -> None:

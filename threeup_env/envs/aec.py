@@ -30,7 +30,6 @@ action ends the game of an `env` with -1 for the offender and 0 for the others; 
 * v0: Initial version
 """
 
-import operator
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -45,7 +44,12 @@ from pettingzoo.utils import wrappers
 from threeup_env.engine.actions import NUM_ACTIONS, IllegalActionError
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.state import Record
-from threeup_env.envs.order import OrderEnforcingWrapper, check_order
+from threeup_env.envs.order import (
+    OrderEnforcingWrapper,
+    TerminateIllegalWrapper,
+    check_action,
+    check_order,
+)
 from threeup_env.envs.spaces import check_render_mode, masked_space, no_actions
 from threeup_env.view.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
 from threeup_env.view.text import table_text
@@ -79,7 +83,7 @@ def env(
         ...     game.step(None if over else int(info["action_mask"].argmax()))
     """
     game: Env = raw_env(num_players, variant, max_steps, render_mode)
-    game = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
+    game = TerminateIllegalWrapper(game, illegal_reward=-1)
     game = wrappers.AssertOutOfBoundsWrapper(game)
     return OrderEnforcingWrapper(game)
 
@@ -229,7 +233,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             self._was_dead_step(action)
             return
         agent = self.agent_selection
-        taken = _action_id(agent, action)
+        taken = check_action(agent, action)
         last = (self._batch.states[0].copy(), taken) if self.render_mode else None
         try:
             self._batch.step([taken])
@@ -338,11 +342,3 @@ def _fresh_entropy() -> int:
     entropy = np.random.SeedSequence().entropy
     assert isinstance(entropy, int)
     return entropy
-
-
-def _action_id(agent: str, action: object) -> int:
-    try:
-        return operator.index(action)  # type: ignore[arg-type]  # checking is the point
-    except TypeError:
-        hint = "; None is for an agent whose game has ended" if action is None else ""
-        raise TypeError(f"{agent}: expected an action id; got {action!r}{hint}") from None
