@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from threeup_env import VARIANTS, Batch
+from threeup_env.engine import batch as engine_batch
 from threeup_env.engine.cards import sorted_deck
 from threeup_env.engine.rng import next_uint64, random_below
 
@@ -78,6 +79,34 @@ def test_a_row_does_not_depend_on_the_thread_that_plays_it() -> None:
     play(alone)
     for batch in threaded:
         assert_rows_equal(alone, slice(None), batch, slice(None))
+
+
+@pytest.mark.parametrize("num_threads", [2, 3, 7])
+def test_a_row_does_not_depend_on_the_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, num_threads: int
+) -> None:
+    monkeypatch.setattr(engine_batch, "ROWS_PER_THREAD", 5)
+    alone = Batch(64, 3, max_steps=150, seed=9)
+    threaded = Batch(64, 3, max_steps=150, seed=9, num_threads=num_threads)
+    some = np.arange(1, 64, 2)
+    for batch in (alone, threaded):
+        batch.reset()
+        for step in range(300):
+            rows = some if step % 4 == 0 else np.arange(64)
+            batch.step(choose(batch.action_masks, step)[rows], rows if step % 4 == 0 else None)
+    assert_rows_equal(alone, slice(None), threaded, slice(None))
+    twin = pickle.loads(pickle.dumps(threaded.copy()))
+    for batch in (alone, twin):
+        batch.step(choose(batch.action_masks, 300))
+    assert_rows_equal(alone, slice(None), twin, slice(None))
+
+
+def test_a_small_batch_starts_no_threads() -> None:
+    before = threading.active_count()
+    batch = Batch(64, seed=9, num_threads=4)
+    batch.reset()
+    batch.step(choose(batch.action_masks, 0))
+    assert threading.active_count() <= before
 
 
 def test_dealing_some_rows_is_what_autoreset_does_to_them() -> None:

@@ -2,6 +2,8 @@
 
 import copy
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +25,8 @@ from threeup_env.engine.rng import streams
 from threeup_env.engine.state import EMPTY, STATE_DTYPE
 
 MAX_STEPS_LIMIT: Final = int(np.iinfo(np.int32).max)
+ROWS_PER_THREAD: Final = 512
+"""The fewest rows that are worth a thread of their own."""
 
 
 class Batch:
@@ -43,6 +47,8 @@ class Batch:
             `seats`, `observations`, `action_masks` and `states` are the new one's. Without
             it a finished row keeps its last state, has an empty mask, and its action is
             ignored.
+        num_threads: threads that large batches are stepped on; None means one. The games
+            are the same on any number.
 
     Attributes:
         seats: the seat to act; int64 `[B]`.
@@ -74,15 +80,20 @@ class Batch:
         max_steps: int = 1000,
         seed: int = 0,
         autoreset: bool = True,
+        num_threads: int | None = None,
     ) -> None:
         check_variant(variant, num_players)
         _check_count("num_games", num_games, sys.maxsize)
         _check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
+        num_threads = 1 if num_threads is None else num_threads
+        _check_count("num_threads", num_threads, sys.maxsize)
         self.num_games = num_games
         self.num_players = num_players
         self.variant = variant
         self.max_steps = max_steps
         self.autoreset = autoreset
+        self.num_threads = num_threads
+        self._pool: ThreadPoolExecutor | None = None
         self._states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
         self._states["variant"] = VARIANT_NAMES.index(variant)
         self._states["num_seats"] = num_players
@@ -109,7 +120,7 @@ class Batch:
         _, _, self._masks, *_ = self._shown
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
+        state = self.__dict__ | {"_pool": None}
         for name in (*SHOWN, "states"):  # a copied view would be an array apart
             del state[name]
         return state
@@ -209,7 +220,27 @@ class Batch:
         self._run(rows, ids)
 
     def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
-        run_games(self._states, rows, actions, self.autoreset, self._shown)
+        if rows is not self._rows:  # the kernel clears its own rows only
+            _, _, _, rewards, terminations, truncations, *_ = self._shown
+            rewards.fill(0)
+            terminations.fill(False)
+            truncations.fill(False)
+        parts = min(self.num_threads, len(rows) // ROWS_PER_THREAD)
+        if parts <= 1:
+            run_games(self._states, rows, actions, self.autoreset, self._shown)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.num_threads - 1)
+        bounds = [len(rows) * i // parts for i in range(parts + 1)]
+        pieces = [slice(*ends) for ends in pairwise(bounds)]
+
+        def run(piece: slice) -> None:
+            run_games(self._states, rows[piece], actions[piece], self.autoreset, self._shown)
+
+        others = [self._pool.submit(run, piece) for piece in pieces[1:]]
+        run(pieces[0])
+        for other in others:
+            other.result()
 
     def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         given, rows = np.asarray(rows), np.asarray(rows, np.int64)

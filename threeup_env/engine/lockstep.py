@@ -140,17 +140,13 @@ def run_games(
 ) -> None:
     """Apply one legal action (or DEAL or KEEP) in each of the rows; write all that is shown.
 
-    One kernel for dealing and playing, since each kernel costs seconds to compile.
+    One kernel for dealing and playing, since each kernel costs seconds to compile. It
+    touches its own rows only, so threads may share the arrays if no two have a row in common.
     """
     seats, observations, action_masks, rewards, terminations, truncations, left, lengths = shown
     num_seats = rewards.shape[1]
     legal = np.empty(NUM_ACTIONS, np.int64)
     deck = np.empty(MAX_DECK_SIZE, np.int8)
-    for row in range(len(states)):
-        terminations[row] = False
-        truncations[row] = False
-        for seat in range(num_seats):
-            rewards[row, seat] = 0
     for i in range(len(rows)):
         row = rows[i]
         action = actions[i]
@@ -160,7 +156,10 @@ def run_games(
         elif action == DEAL:
             deal_shuffled(game, deck)
         lengths[row] = game.steps
+        terminations[row] = False
+        truncations[row] = False
         for seat in range(num_seats):
+            rewards[row, seat] = 0
             left[row, seat] = cards_left(game, seat)
         if action >= 0 and game.winner != EMPTY:
             terminations[row] = game.winner != CUT_OFF
