@@ -1,5 +1,6 @@
 import pickle
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -300,6 +301,70 @@ def test_R21_a_cut_off_game_is_shared_by_the_seats_with_the_fewest_cards() -> No
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Batch(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_games": True}, "num_games: expected an integer of at least 1; got True"),
+        ({"num_games": 2.0}, r"num_games: expected an integer of at least 1; got 2\.0"),
+        ({"num_players": 2.0}, r"num_players: expected 2 to 6 .* got 2\.0"),
+        ({"num_players": "2"}, "num_players: expected 2 to 6 .* got '2'"),
+        ({"variant": ["mini"]}, r"variant: expected one of 'standard', .* got \['mini'\]"),
+        ({"seed": "a"}, "seed: expected an integer of at least 0; got 'a'"),
+        ({"seed": None}, "seed: expected an integer of at least 0; got None"),
+        ({"seed": 1.0}, r"seed: expected an integer of at least 0; got 1\.0"),
+        ({"autoreset": "no"}, "autoreset: expected True or False; got 'no'"),
+        ({"num_threads": 0}, "num_threads: expected an integer of at least 1; got 0"),
+        ({"history": 1}, "history: expected True or False; got 1"),
+    ],
+)
+def test_an_argument_of_a_wrong_kind_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Batch(**({"num_games": 1} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda b: b.reset(seed="a"), "seed: expected an integer of at least 0; got 'a'"),
+        (lambda b: b.reset(seed=-1), "seed: expected an integer of at least 0; got -1"),
+        (lambda b: b.reset(rows=[0.0]), r"rows: expected ascending .* in 0\.\.3; got \[0\.0\]"),
+        (lambda b: b.reset(rows=[4]), r"rows: expected ascending .* in 0\.\.3; got \[4\]"),
+        (lambda b: b.reset(rows=[True]), "rows: expected ascending game numbers"),
+        (lambda b: b.reset(rows=2), "rows: expected ascending game numbers"),
+        (lambda b: b.reset(rows=[[0], [1, 2]]), "rows: expected rows of one length"),
+        (lambda b: b.reset(decks="deck"), "deck: expected 84 rank ids"),
+        (lambda b: b.reset(decks=[[1], [1, 2]]), "decks: expected rows of one length"),
+        (lambda b: b.step("play"), r"actions: expected integers of shape \(4,\)"),
+        (lambda b: b.step(None), r"actions: expected integers of shape \(4,\); got object"),
+        (lambda b: b.step([True] * 4), r"actions: expected integers .* got bool"),
+        (lambda b: b.step([[0], [1, 2]]), "actions: expected rows of one length"),
+        (lambda b: b.step([0], rows=[-1]), "rows: expected ascending game numbers"),
+        (lambda b: b.observe([1.5] * 4), r"seats: expected integers of shape \(4,\); got float64"),
+        (lambda b: b.observe(1), r"seats: expected integers of shape \(4,\); got int64 of shape"),
+        (lambda b: b.load("x"), r"states: expected STATE_DTYPE records of shape \(4,\)"),
+        (lambda b: b.load(None), r"states: expected STATE_DTYPE records of shape \(4,\)"),
+    ],
+)
+def test_a_call_with_a_wrong_argument_is_refused_and_changes_nothing(
+    call: Callable[[Batch], None], message: str
+) -> None:
+    batch = Batch(4, seed=1)
+    batch.reset()
+    before = batch.copy()
+    with pytest.raises(ValueError, match=message):
+        call(batch)
+    assert_rows_equal(before, slice(None), batch, slice(None))
+
+
+def test_no_rows_is_a_call_that_shows_no_ends() -> None:
+    batch = Batch(4, seed=1)
+    batch.reset()
+    before = batch.copy()
+    batch.step([], rows=[])  # type: ignore[arg-type]
+    batch.reset(rows=np.array([], np.int64))
+    assert_rows_equal(before, slice(None), batch, slice(None))
 
 
 def test_calls_out_of_order_and_misshapen_actions_are_refused() -> None:

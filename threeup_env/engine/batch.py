@@ -1,7 +1,7 @@
 """Many games in lock-step. One game is a batch of one; every face goes through this."""
 
 import copy
-import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Final
@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_env.engine.actions import check_actions
+from threeup_env.engine.arguments import (
+    as_array,
+    check_count,
+    check_flag,
+    check_index,
+    check_int64,
+    check_rows,
+)
 from threeup_env.engine.cards import VARIANT_NAMES, check_decks, check_variant
+from threeup_env.engine.events import EventLog
 from threeup_env.engine.lockstep import (
     DEAL,
     KEEP,
@@ -22,7 +31,7 @@ from threeup_env.engine.lockstep import (
     write_observations,
 )
 from threeup_env.engine.rng import streams
-from threeup_env.engine.state import EMPTY, STATE_DTYPE
+from threeup_env.engine.state import EMPTY, STATE_DTYPE, Record
 
 MAX_STEPS_LIMIT: Final = int(np.iinfo(np.int32).max)
 ROWS_PER_THREAD: Final = 512
@@ -49,6 +58,7 @@ class Batch:
             ignored.
         num_threads: threads that large batches are stepped on; None means one. The games
             are the same on any number.
+        history: keep what everybody saw for `events`.
 
     Attributes:
         seats: the seat to act; int64 `[B]`.
@@ -81,12 +91,15 @@ class Batch:
         seed: int = 0,
         autoreset: bool = True,
         num_threads: int | None = None,
+        history: bool = False,
     ) -> None:
         check_variant(variant, num_players)
-        _check_count("num_games", num_games, sys.maxsize)
-        _check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
+        check_count("num_games", num_games)
+        check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
         num_threads = 1 if num_threads is None else num_threads
-        _check_count("num_threads", num_threads, sys.maxsize)
+        check_count("num_threads", num_threads)
+        check_flag("autoreset", autoreset)
+        check_flag("history", history)
         self.num_games = num_games
         self.num_players = num_players
         self.variant = variant
@@ -102,6 +115,7 @@ class Batch:
         self._shown = new_shown(num_games, num_players)
         self._rows = np.arange(num_games)
         self._has_games = False
+        self._log = EventLog(num_games) if history else None
         self._show()
 
     def _show(self) -> None:
@@ -152,7 +166,7 @@ class Batch:
         """
         if rows is not None and not self._has_games:
             raise RuntimeError("call reset() of all games before reset(rows=...)")
-        rows = self._rows if rows is None else self._check_rows(rows)
+        rows = self._rows if rows is None else check_rows(rows, self.num_games)
         given = None
         if decks is not None:
             given = check_decks(decks, self.variant)
@@ -162,6 +176,8 @@ class Batch:
             self._states["rng"][rows] = streams(seed, self.num_games)[rows]
         if given is not None:
             deal_given(self._states, rows, given)
+        if self._log is not None:
+            self._log.forget(rows)
         self._run(rows, np.full(len(rows), DEAL if given is None else KEEP))
         self._has_games = True
 
@@ -174,18 +190,21 @@ class Batch:
         Raises:
             ValueError: another shape, dtype, variant or table size.
         """
-        if states.shape != self._states.shape or states.dtype != self._states.dtype:
+        given = as_array("states", states)
+        if given.shape != self._states.shape or given.dtype != STATE_DTYPE:
             raise ValueError(
                 f"states: expected STATE_DTYPE records of shape {self._states.shape}; "
-                f"got {states.dtype.name} of shape {states.shape}"
+                f"got {given.dtype.name} of shape {given.shape}"
             )
         for field in ("variant", "num_seats"):
-            if (states[field] != self._states[field]).any():
+            if (given[field] != self._states[field]).any():
                 raise ValueError(
                     f"states: expected {field} {self._states[field][0]}; "
-                    f"got {', '.join(map(str, np.unique(states[field])))}"
+                    f"got {', '.join(map(str, np.unique(given[field])))}"
                 )
-        self._states[:] = states
+        self._states[:] = given
+        if self._log is not None:
+            self._log.forget(self._rows)
         self._run(self._rows, np.full(self.num_games, KEEP))
         self._has_games = True
 
@@ -204,19 +223,15 @@ class Batch:
         """
         if not self._has_games:
             raise RuntimeError("call reset() before step()")
-        rows = self._rows if rows is None else self._check_rows(rows)
-        given = np.asarray(actions)
-        if given.shape != rows.shape or given.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions: expected integers of shape {rows.shape}; "
-                f"got {given.dtype} of shape {given.shape}"
-            )
-        ids = given.astype(np.int64, copy=False)
+        rows = self._rows if rows is None else check_rows(rows, self.num_games)
+        ids = check_int64("actions", actions, rows.shape)
         if not all_legal(rows, ids, self._masks):
             # Rows that have finished without autoreset are ignored.
             running = self._states["winner"][rows] == EMPTY
             rows, ids = rows[running], ids[running]
             check_actions(ids, rows, self.seats[rows], self._masks[rows])
+        if self._log is not None:
+            self._log.write(self._states, rows, ids)
         self._run(rows, ids)
 
     def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
@@ -225,10 +240,13 @@ class Batch:
             rewards.fill(0)
             terminations.fill(False)
             truncations.fill(False)
-        parts = min(self.num_threads, len(rows) // ROWS_PER_THREAD)
-        if parts <= 1:
+        if self.num_threads == 1 or len(rows) < 2 * ROWS_PER_THREAD:
             run_games(self._states, rows, actions, self.autoreset, self._shown)
-            return
+        else:
+            self._run_on_threads(rows, actions)
+
+    def _run_on_threads(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
+        parts = min(self.num_threads, len(rows) // ROWS_PER_THREAD)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.num_threads - 1)
         bounds = [len(rows) * i // parts for i in range(parts + 1)]
@@ -241,15 +259,6 @@ class Batch:
         run(pieces[0])
         for other in others:
             other.result()
-
-    def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        given, rows = np.asarray(rows), np.asarray(rows, np.int64)
-        ascending = given.ndim == 1 and given.dtype.kind in "iu" and (np.diff(rows) > 0).all()
-        if not ascending or (len(rows) and (rows[0] < 0 or rows[-1] >= self.num_games)):
-            raise ValueError(
-                f"rows: expected ascending game numbers in 0..{self.num_games - 1}; got {given!r}"
-            )
-        return rows
 
     def observe(self, seats: npt.ArrayLike) -> npt.NDArray[np.int8]:
         """What any seat of each game may know, whoever is to act.
@@ -266,19 +275,38 @@ class Batch:
         """
         if not self._has_games:
             raise RuntimeError("call reset() before observe()")
-        given = np.asarray(seats)
-        if (
-            given.shape != self.seats.shape
-            or given.dtype.kind not in "iu"
-            or ((given < 0) | (given >= self.num_players)).any()
-        ):
+        observers = check_int64("seats", seats, self._rows.shape)
+        if ((observers < 0) | (observers >= self.num_players)).any():
             raise ValueError(
                 f"seats: expected {self.num_games} seats in 0..{self.num_players - 1}; "
                 f"got {seats!r}"
             )
         vectors = np.empty_like(self.observations)
-        write_observations(self._states, given.astype(np.int64), vectors)
+        write_observations(self._states, observers.copy(), vectors)
         return vectors
+
+    def events(self, row: int, seat: int) -> npt.NDArray[Any]:
+        """What everybody saw of a game, action by action, as a seat may know it.
+
+        It is the running game or, until the next step, the one that the last step has ended;
+        after `load` what has happened since. Others' lays are hidden until all have laid (R5).
+
+        Args:
+            row: the game.
+            seat: who asks.
+
+        Returns:
+            `EVENT_DTYPE` `[T]`, a new array; `event_columns` puts names to it.
+
+        Raises:
+            RuntimeError: the batch keeps no history.
+            ValueError: no such game, or a seat that isn't at the table.
+        """
+        if self._log is None:
+            raise RuntimeError("events() needs Batch(history=True)")
+        check_index("row", row, self.num_games)
+        check_index("seat", seat, self.num_players)
+        return self._log.known_to(row, seat)
 
     def copy(self) -> "Batch":
         """An independent batch that goes on identically, streams included."""
@@ -291,8 +319,17 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.frombuffer(memory, array.dtype).reshape(array.shape)
 
 
-def _check_count(name: str, value: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name}: expected an integer of at least 1; got {value!r}")
-    if value > most:
-        raise ValueError(f"{name}: expected at most {most}; got {value!r}")
+def events_of(game: Record, actions: Sequence[int], seat: int) -> npt.NDArray[Any]:
+    """What a seat may know of the events of one game, see `Batch.events`.
+
+    Args:
+        game: just dealt.
+        actions: all that have been taken since, legal ones.
+        seat: who asks.
+    """
+    variant, max_steps = VARIANT_NAMES[game["variant"]], int(game["max_steps"])
+    batch = Batch(1, int(game["num_seats"]), variant, max_steps, autoreset=False, history=True)
+    batch.load(np.array([game], STATE_DTYPE))
+    for action in actions:
+        batch.step([action])
+    return batch.events(0, seat)

@@ -20,6 +20,17 @@ def check_order(call: str, has_reset: bool, has_agents: bool = True) -> None:
         raise RuntimeError("call reset(): the game has ended and each agent has had its last step")
 
 
+def check_agent(agent: str, seats: dict[str, int]) -> int:
+    """Give the agent's seat.
+
+    Raises:
+        ValueError: no agent has that name.
+    """
+    if agent not in seats:
+        raise ValueError(f"agent: expected one of {list(seats)}; got {agent!r}")
+    return seats[agent]
+
+
 def check_action(agent: str, action: object) -> int:
     """Give the action as an int.
 
