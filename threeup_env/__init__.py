@@ -13,6 +13,7 @@ from threeup_env.engine.actions import ACTION_NAMES, IllegalActionError, action_
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import RANK_NAMES, VARIANTS
 from threeup_env.engine.determinize import determinize
+from threeup_env.engine.events import EVENT_DTYPE, event_columns
 from threeup_env.engine.observation import OBSERVATION_DTYPE, decode, observation_fields
 from threeup_env.engine.state import ENV_ID, STATE_DTYPE
 from threeup_env.envs.aec import env, raw_env
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTION_NAMES",
+    "EVENT_DTYPE",
     "OBSERVATION_DTYPE",
     "RANK_NAMES",
     "STATE_DTYPE",
@@ -38,6 +40,7 @@ __all__ = [
     "describe",
     "determinize",
     "env",
+    "event_columns",
     "observation_fields",
     "raw_env",
     "show",

@@ -156,7 +156,7 @@ def check(config: Config) -> None:
     for spec in config.agents:
         agent = specs.make(spec)
         try:
-            agent.act(game.observations, game.action_masks)
+            agent.act(game.observations.copy(), game.action_masks.copy())
         except ValueError as error:  # e.g. a policy for another table size
             raise ValueError(f"agent {spec!r}: {error}") from error
         key = specs.policy_file(spec) or spec, spec.endswith(":best")

@@ -63,6 +63,15 @@ def test_an_answer_that_is_none_is_named(answer: Callable[[Rows], Any], reason: 
     assert reason in str(failure_of(answer))
 
 
+def test_an_agent_that_marks_every_action_as_legal_is_still_named() -> None:
+    def cheat(masks: Rows) -> Rows:
+        illegal = np.asarray(masks.argmin(axis=1))
+        masks[:] = True
+        return illegal
+
+    assert "expected one of 'lay" in str(failure_of(cheat))
+
+
 def test_the_game_that_shows_an_illegal_action_is_named() -> None:
     def once_wrong(masks: Rows) -> Rows:
         actions = first_legal(masks)

@@ -135,6 +135,39 @@ def test_compiled_loop_next_to_c(benchmark: BenchmarkFixture, play_c: Play, num_
     )
 
 
+@pytest.mark.parametrize("num_games", [64, 4096])
+def test_batch_on_two_threads(benchmark: BenchmarkFixture, num_games: int) -> None:
+    """By the clock, since two threads spend the processor time of both; on 64 it starts none."""
+
+    def by_the_clock(num_threads: int) -> Callable[[], float]:
+        batch = Batch(num_games, seed=1, num_threads=num_threads)
+        batch.reset()
+        picks = streams(2, 1)
+        actions = np.empty(num_games, np.int64)
+        num_steps = 200_000 // num_games
+
+        def measure() -> float:
+            seconds = 0.0
+            for _ in range(num_steps):
+                choose_random(picks, batch.action_masks, actions)
+                start = time.perf_counter()
+                batch.step(actions)
+                seconds += time.perf_counter() - start
+            return num_steps * num_games / seconds / 1e6
+
+        return measure
+
+    compare(
+        benchmark,
+        f"Batch.step of {num_games:,} games, two threads / one thread, by the clock",
+        by_the_clock(2),
+        by_the_clock(1),
+        rounds=20,
+        unit="M actions/s",
+        target="1.8" if num_games > 64 else "1",
+    )
+
+
 @pytest.mark.parametrize("num_seats", [2, 4])
 def test_batch_next_to_the_compiled_loop(benchmark: BenchmarkFixture, num_seats: int) -> None:
     """Observations and masks are written, the picking (compiled) is not timed."""

@@ -1,5 +1,6 @@
 import pickle
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from threeup_env import VARIANTS, Batch
+from threeup_env.engine import batch as engine_batch
 from threeup_env.engine.cards import sorted_deck
 from threeup_env.engine.rng import next_uint64, random_below
 
@@ -78,6 +80,34 @@ def test_a_row_does_not_depend_on_the_thread_that_plays_it() -> None:
     play(alone)
     for batch in threaded:
         assert_rows_equal(alone, slice(None), batch, slice(None))
+
+
+@pytest.mark.parametrize("num_threads", [2, 3, 7])
+def test_a_row_does_not_depend_on_the_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, num_threads: int
+) -> None:
+    monkeypatch.setattr(engine_batch, "ROWS_PER_THREAD", 5)
+    alone = Batch(64, 3, max_steps=150, seed=9)
+    threaded = Batch(64, 3, max_steps=150, seed=9, num_threads=num_threads)
+    some = np.arange(1, 64, 2)
+    for batch in (alone, threaded):
+        batch.reset()
+        for step in range(300):
+            rows = some if step % 4 == 0 else np.arange(64)
+            batch.step(choose(batch.action_masks, step)[rows], rows if step % 4 == 0 else None)
+    assert_rows_equal(alone, slice(None), threaded, slice(None))
+    twin = pickle.loads(pickle.dumps(threaded.copy()))
+    for batch in (alone, twin):
+        batch.step(choose(batch.action_masks, 300))
+    assert_rows_equal(alone, slice(None), twin, slice(None))
+
+
+def test_a_small_batch_starts_no_threads() -> None:
+    before = threading.active_count()
+    batch = Batch(64, seed=9, num_threads=4)
+    batch.reset()
+    batch.step(choose(batch.action_masks, 0))
+    assert threading.active_count() <= before
 
 
 def test_dealing_some_rows_is_what_autoreset_does_to_them() -> None:
@@ -176,6 +206,27 @@ def test_a_copy_in_mid_game_goes_on_identically(clone: object) -> None:
         assert_rows_equal(batch, slice(None), twin, slice(None))
 
 
+@pytest.mark.parametrize(
+    "clone", [lambda b: b, Batch.copy, lambda b: pickle.loads(pickle.dumps(b))]
+)
+def test_nobody_can_write_into_what_a_batch_shows(clone: object) -> None:
+    batch = Batch(2, seed=1)
+    batch.reset()
+    batch = clone(batch)  # type: ignore[operator]
+    illegal = int(batch.action_masks[0].argmin())
+    for name in ARRAYS:
+        array = getattr(batch, name)
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            array.setflags(write=True)
+    with pytest.raises(ValueError, match="read-only"):
+        batch.states[0].hand[0] = 1
+    batch.action_masks = np.ones_like(batch.action_masks)
+    with pytest.raises(ValueError, match="game 0, seat 0: expected one of"):
+        batch.step([illegal] * 2)
+
+
 def test_saved_records_load_into_another_batch() -> None:
     batch = Batch(8, seed=6)
     batch.reset()
@@ -247,6 +298,70 @@ def test_R21_nobody_wins_a_game_that_is_cut_off() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Batch(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_games": True}, "num_games: expected an integer of at least 1; got True"),
+        ({"num_games": 2.0}, r"num_games: expected an integer of at least 1; got 2\.0"),
+        ({"num_players": 2.0}, r"num_players: expected 2 to 6 .* got 2\.0"),
+        ({"num_players": "2"}, "num_players: expected 2 to 6 .* got '2'"),
+        ({"variant": ["mini"]}, r"variant: expected one of 'standard', .* got \['mini'\]"),
+        ({"seed": "a"}, "seed: expected an integer of at least 0; got 'a'"),
+        ({"seed": None}, "seed: expected an integer of at least 0; got None"),
+        ({"seed": 1.0}, r"seed: expected an integer of at least 0; got 1\.0"),
+        ({"autoreset": "no"}, "autoreset: expected True or False; got 'no'"),
+        ({"num_threads": 0}, "num_threads: expected an integer of at least 1; got 0"),
+        ({"history": 1}, "history: expected True or False; got 1"),
+    ],
+)
+def test_an_argument_of_a_wrong_kind_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Batch(**({"num_games": 1} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda b: b.reset(seed="a"), "seed: expected an integer of at least 0; got 'a'"),
+        (lambda b: b.reset(seed=-1), "seed: expected an integer of at least 0; got -1"),
+        (lambda b: b.reset(rows=[0.0]), r"rows: expected ascending .* in 0\.\.3; got \[0\.0\]"),
+        (lambda b: b.reset(rows=[4]), r"rows: expected ascending .* in 0\.\.3; got \[4\]"),
+        (lambda b: b.reset(rows=[True]), "rows: expected ascending game numbers"),
+        (lambda b: b.reset(rows=2), "rows: expected ascending game numbers"),
+        (lambda b: b.reset(rows=[[0], [1, 2]]), "rows: expected rows of one length"),
+        (lambda b: b.reset(decks="deck"), "deck: expected 84 rank ids"),
+        (lambda b: b.reset(decks=[[1], [1, 2]]), "decks: expected rows of one length"),
+        (lambda b: b.step("play"), r"actions: expected integers of shape \(4,\)"),
+        (lambda b: b.step(None), r"actions: expected integers of shape \(4,\); got object"),
+        (lambda b: b.step([True] * 4), r"actions: expected integers .* got bool"),
+        (lambda b: b.step([[0], [1, 2]]), "actions: expected rows of one length"),
+        (lambda b: b.step([0], rows=[-1]), "rows: expected ascending game numbers"),
+        (lambda b: b.observe([1.5] * 4), r"seats: expected integers of shape \(4,\); got float64"),
+        (lambda b: b.observe(1), r"seats: expected integers of shape \(4,\); got int64 of shape"),
+        (lambda b: b.load("x"), r"states: expected STATE_DTYPE records of shape \(4,\)"),
+        (lambda b: b.load(None), r"states: expected STATE_DTYPE records of shape \(4,\)"),
+    ],
+)
+def test_a_call_with_a_wrong_argument_is_refused_and_changes_nothing(
+    call: Callable[[Batch], None], message: str
+) -> None:
+    batch = Batch(4, seed=1)
+    batch.reset()
+    before = batch.copy()
+    with pytest.raises(ValueError, match=message):
+        call(batch)
+    assert_rows_equal(before, slice(None), batch, slice(None))
+
+
+def test_no_rows_is_a_call_that_shows_no_ends() -> None:
+    batch = Batch(4, seed=1)
+    batch.reset()
+    before = batch.copy()
+    batch.step([], rows=[])  # type: ignore[arg-type]
+    batch.reset(rows=np.array([], np.int64))
+    assert_rows_equal(before, slice(None), batch, slice(None))
 
 
 def test_calls_out_of_order_and_misshapen_actions_are_refused() -> None:

@@ -412,6 +412,29 @@ def test_a_call_after_the_end_is_refused(make: Any) -> None:
     game.observe("player_1")
 
 
+@raw_and_wrapped
+def test_what_a_caller_writes_into_an_observation_changes_no_legality(make: Any) -> None:
+    game = make()
+    game.reset(seed=1)
+    observation, _, _, _, info = game.last()
+    legal = int(observation["action_mask"].argmax())
+    for mask in (observation["action_mask"], info["action_mask"]):
+        mask[:] = 0
+    game.step(legal)
+    assert not any(game.terminations.values())
+
+
+def test_an_illegal_action_that_a_caller_has_marked_as_legal_ends_the_game() -> None:
+    game = env()
+    game.reset(seed=1)
+    mask = game.last()[0]["action_mask"]
+    illegal = int(mask.argmin())
+    mask[:] = 1
+    game.step(illegal)
+    assert all(game.terminations.values())
+    assert game.rewards["player_0"] == -1
+
+
 def test_a_call_after_the_end_by_an_illegal_action_is_refused() -> None:
     game = env(2)
     game.reset(seed=1)

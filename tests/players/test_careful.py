@@ -92,7 +92,7 @@ def test_a_choice_that_the_mask_leaves_out_gives_way_to_the_lowest_action_in_it(
 def test_blocking_chance_counts_unseen_cards() -> None:
     """Seat 1 holds two of 2 5 8 9, unseen: on an 8 it fails with 2 5 alone, one pair of six."""
     batch = position("3 7", other_hand="2 5", face_down="8 9")
-    game = batch.states[0]
+    game = batch.states[0].copy()
     assert blocking_chance(game, 0, 7) == pytest.approx(1 / 6)
     game["known"][1, RANK_NAMES.index("2")] = 1
     assert blocking_chance(game, 0, 7) == pytest.approx(1 / 3)

@@ -57,6 +57,19 @@ def test_agents_are_recorded_at_play() -> None:
             assert greedy.act(batch.observations, batch.action_masks)[0] == action
 
 
+def test_an_agent_that_marks_every_action_as_legal_is_not_recorded() -> None:
+    class Cheat:
+        name = "cheat"
+
+        def act(self, observations: Any, action_masks: Any) -> Any:
+            illegal = action_masks.argmin(axis=1)
+            action_masks[:] = True
+            return illegal
+
+    with pytest.raises(ValueError, match="game 0, seat 0: expected one of"):
+        record([Cheat(), "greedy"])
+
+
 def test_a_recorded_game_may_be_cut_off() -> None:
     recording = record(["random", "random"], variant="mini", max_steps=5)
     assert (len(recording.actions), recording.max_steps, recording.variant) == (5, 5, "mini")
@@ -98,8 +111,9 @@ def test_a_record_tells_a_deck_that_deals_it(variant: str) -> None:
     batch.reset()
     again = Batch(1, 2, variant, seed=9, autoreset=False)
     again.reset(decks=[deck_of(batch.states[0])])
-    again.states["rng"] = batch.states["rng"]
-    assert again.states[0] == batch.states[0]
+    dealt = again.states.copy()
+    dealt["rng"] = batch.states["rng"]
+    assert dealt[0] == batch.states[0]
     batch.step([int(batch.action_masks[0].argmax())])
     with pytest.raises(ValueError, match="expected one just dealt; got one after 1 actions"):
         deck_of(batch.states[0])

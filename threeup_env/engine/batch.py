@@ -1,37 +1,50 @@
 """Many games in lock-step. One game is a batch of one; every face goes through this."""
 
 import copy
-import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from threeup_env.engine.actions import NUM_ACTIONS, check_actions
+from threeup_env.engine.actions import check_actions
+from threeup_env.engine.arguments import (
+    as_array,
+    check_count,
+    check_flag,
+    check_index,
+    check_int64,
+    check_rows,
+)
 from threeup_env.engine.cards import VARIANT_NAMES, check_decks, check_variant
 from threeup_env.engine.checks import check_states
+from threeup_env.engine.events import EventLog
 from threeup_env.engine.lockstep import (
     DEAL,
     KEEP,
     SHOWN,
-    Shown,
     all_legal,
     deal_given,
+    new_shown,
     run_games,
     write_observations,
 )
-from threeup_env.engine.observation import observation_size
 from threeup_env.engine.rng import streams
-from threeup_env.engine.state import EMPTY, STATE_DTYPE
+from threeup_env.engine.state import EMPTY, STATE_DTYPE, Record
 
 MAX_STEPS_LIMIT: Final = int(np.iinfo(np.int32).max)
+ROWS_PER_THREAD: Final = 512
+"""The fewest rows that are worth a thread of their own."""
 
 
 class Batch:
     """Many games of 3UP 3DOWN, stepped together.
 
     Row i is game i. What happens in it depends on its stream and its actions alone:
-    not on the number of games or on the other rows.
+    not on the number of games or on the other rows. All arrays are read only, and the next
+    step overwrites them: copy what you keep.
 
     Args:
         num_games: games played at once, B.
@@ -44,6 +57,9 @@ class Batch:
             `seats`, `observations`, `action_masks` and `states` are the new one's. Without
             it a finished row keeps its last state, has an empty mask, and its action is
             ignored.
+        num_threads: threads that large batches are stepped on; None means one. The games
+            are the same on any number.
+        history: keep what everybody saw for `events`.
 
     Attributes:
         seats: the seat to act; int64 `[B]`.
@@ -76,31 +92,58 @@ class Batch:
         max_steps: int = 1000,
         seed: int = 0,
         autoreset: bool = True,
+        num_threads: int | None = None,
+        history: bool = False,
     ) -> None:
         check_variant(variant, num_players)
-        _check_count("num_games", num_games, sys.maxsize)
-        _check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
+        check_count("num_games", num_games)
+        check_count("max_steps", max_steps, MAX_STEPS_LIMIT)
+        num_threads = 1 if num_threads is None else num_threads
+        check_count("num_threads", num_threads)
+        check_flag("autoreset", autoreset)
+        check_flag("history", history)
         self.num_games = num_games
         self.num_players = num_players
         self.variant = variant
         self.max_steps = max_steps
         self.autoreset = autoreset
-        self.states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
-        self.states["variant"] = VARIANT_NAMES.index(variant)
-        self.states["num_seats"] = num_players
-        self.states["max_steps"] = max_steps
-        self.states["rng"] = streams(seed, num_games)
-        self.seats = np.zeros(num_games, np.int64)
-        self.observations = np.zeros((num_games, observation_size(num_players)), np.int8)
-        self.action_masks = np.zeros((num_games, NUM_ACTIONS), np.bool_)
-        self.rewards = np.zeros((num_games, num_players), np.float32)
-        self.terminations = np.zeros(num_games, np.bool_)
-        self.truncations = np.zeros(num_games, np.bool_)
-        self.cards_left = np.zeros((num_games, num_players), np.int8)
-        self.lengths = np.zeros(num_games, np.int32)
-        self._shown: Shown = tuple(getattr(self, name) for name in SHOWN)
+        self.num_threads = num_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._states: npt.NDArray[Any] = np.zeros(num_games, STATE_DTYPE)
+        self._states["variant"] = VARIANT_NAMES.index(variant)
+        self._states["num_seats"] = num_players
+        self._states["max_steps"] = max_steps
+        self._states["rng"] = streams(seed, num_games)
+        self._shown = new_shown(num_games, num_players)
         self._rows = np.arange(num_games)
         self._has_games = False
+        self._log = EventLog(num_games) if history else None
+        self._show()
+
+    def _show(self) -> None:
+        """Let callers see the arrays, not write to them: a step trusts what they say."""
+        (
+            self.seats,
+            self.observations,
+            self.action_masks,
+            self.rewards,
+            self.terminations,
+            self.truncations,
+            self.cards_left,
+            self.lengths,
+        ) = (_read_only(array) for array in self._shown)
+        self.states = _read_only(self._states)
+        _, _, self._masks, *_ = self._shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__ | {"_pool": None}
+        for name in (*SHOWN, "states"):  # a copied view would be an array apart
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._show()
 
     def reset(
         self,
@@ -125,16 +168,18 @@ class Batch:
         """
         if rows is not None and not self._has_games:
             raise RuntimeError("call reset() of all games before reset(rows=...)")
-        rows = self._rows if rows is None else self._check_rows(rows)
+        rows = self._rows if rows is None else check_rows(rows, self.num_games)
         given = None
         if decks is not None:
             given = check_decks(decks, self.variant)
             if len(given) != len(rows):
                 raise ValueError(f"decks: expected {len(rows)} rows; got {len(given)}")
         if seed is not None:
-            self.states["rng"][rows] = streams(seed, self.num_games)[rows]
+            self._states["rng"][rows] = streams(seed, self.num_games)[rows]
         if given is not None:
-            deal_given(self.states, rows, given)
+            deal_given(self._states, rows, given)
+        if self._log is not None:
+            self._log.forget(rows)
         self._run(rows, np.full(len(rows), DEAL if given is None else KEEP))
         self._has_games = True
 
@@ -147,19 +192,22 @@ class Batch:
         Raises:
             ValueError: another shape, dtype, variant or table size, or what no game can be.
         """
-        if states.shape != self.states.shape or states.dtype != self.states.dtype:
+        given = as_array("states", states)
+        if given.shape != self._states.shape or given.dtype != STATE_DTYPE:
             raise ValueError(
-                f"states: expected STATE_DTYPE records of shape {self.states.shape}; "
-                f"got {states.dtype.name} of shape {states.shape}"
+                f"states: expected STATE_DTYPE records of shape {self._states.shape}; "
+                f"got {given.dtype.name} of shape {given.shape}"
             )
         for field in ("variant", "num_seats"):
-            if (states[field] != self.states[field]).any():
+            if (given[field] != self._states[field]).any():
                 raise ValueError(
-                    f"states: expected {field} {self.states[field][0]}; "
-                    f"got {', '.join(map(str, np.unique(states[field])))}"
+                    f"states: expected {field} {self._states[field][0]}; "
+                    f"got {', '.join(map(str, np.unique(given[field])))}"
                 )
-        check_states(states)
-        self.states[:] = states
+        check_states(given)
+        self._states[:] = given
+        if self._log is not None:
+            self._log.forget(self._rows)
         self._run(self._rows, np.full(self.num_games, KEEP))
         self._has_games = True
 
@@ -178,32 +226,42 @@ class Batch:
         """
         if not self._has_games:
             raise RuntimeError("call reset() before step()")
-        rows = self._rows if rows is None else self._check_rows(rows)
-        given = np.asarray(actions)
-        if given.shape != rows.shape or given.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions: expected integers of shape {rows.shape}; "
-                f"got {given.dtype} of shape {given.shape}"
-            )
-        ids = given.astype(np.int64, copy=False)
-        if not all_legal(rows, ids, self.action_masks):
+        rows = self._rows if rows is None else check_rows(rows, self.num_games)
+        ids = check_int64("actions", actions, rows.shape)
+        if not all_legal(rows, ids, self._masks):
             # Rows that have finished without autoreset are ignored.
-            running = self.states["winner"][rows] == EMPTY
+            running = self._states["winner"][rows] == EMPTY
             rows, ids = rows[running], ids[running]
-            check_actions(ids, rows, self.seats[rows], self.action_masks[rows])
+            check_actions(ids, rows, self.seats[rows], self._masks[rows])
+        if self._log is not None:
+            self._log.write(self._states, rows, ids)
         self._run(rows, ids)
 
     def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
-        run_games(self.states, rows, actions, self.autoreset, self._shown)
+        if rows is not self._rows:  # the kernel clears its own rows only
+            _, _, _, rewards, terminations, truncations, *_ = self._shown
+            rewards.fill(0)
+            terminations.fill(False)
+            truncations.fill(False)
+        if self.num_threads == 1 or len(rows) < 2 * ROWS_PER_THREAD:
+            run_games(self._states, rows, actions, self.autoreset, self._shown)
+        else:
+            self._run_on_threads(rows, actions)
 
-    def _check_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        given, rows = np.asarray(rows), np.asarray(rows, np.int64)
-        ascending = given.ndim == 1 and given.dtype.kind in "iu" and (np.diff(rows) > 0).all()
-        if not ascending or (len(rows) and (rows[0] < 0 or rows[-1] >= self.num_games)):
-            raise ValueError(
-                f"rows: expected ascending game numbers in 0..{self.num_games - 1}; got {given!r}"
-            )
-        return rows
+    def _run_on_threads(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
+        parts = min(self.num_threads, len(rows) // ROWS_PER_THREAD)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.num_threads - 1)
+        bounds = [len(rows) * i // parts for i in range(parts + 1)]
+        pieces = [slice(*ends) for ends in pairwise(bounds)]
+
+        def run(piece: slice) -> None:
+            run_games(self._states, rows[piece], actions[piece], self.autoreset, self._shown)
+
+        others = [self._pool.submit(run, piece) for piece in pieces[1:]]
+        run(pieces[0])
+        for other in others:
+            other.result()
 
     def observe(self, seats: npt.ArrayLike) -> npt.NDArray[np.int8]:
         """What any seat of each game may know, whoever is to act.
@@ -220,26 +278,61 @@ class Batch:
         """
         if not self._has_games:
             raise RuntimeError("call reset() before observe()")
-        observers = np.asarray(seats, np.int64)
-        if (
-            observers.shape != self.seats.shape
-            or ((observers < 0) | (observers >= self.num_players)).any()
-        ):
+        observers = check_int64("seats", seats, self._rows.shape)
+        if ((observers < 0) | (observers >= self.num_players)).any():
             raise ValueError(
                 f"seats: expected {self.num_games} seats in 0..{self.num_players - 1}; "
                 f"got {seats!r}"
             )
         vectors = np.empty_like(self.observations)
-        write_observations(self.states, observers, vectors)
+        write_observations(self._states, observers.copy(), vectors)
         return vectors
+
+    def events(self, row: int, seat: int) -> npt.NDArray[Any]:
+        """What everybody saw of a game, action by action, as a seat may know it.
+
+        It is the running game or, until the next step, the one that the last step has ended;
+        after `load` what has happened since. Others' lays are hidden until all have laid (R5).
+
+        Args:
+            row: the game.
+            seat: who asks.
+
+        Returns:
+            `EVENT_DTYPE` `[T]`, a new array; `event_columns` puts names to it.
+
+        Raises:
+            RuntimeError: the batch keeps no history.
+            ValueError: no such game, or a seat that isn't at the table.
+        """
+        if self._log is None:
+            raise RuntimeError("events() needs Batch(history=True)")
+        check_index("row", row, self.num_games)
+        check_index("seat", seat, self.num_players)
+        return self._log.known_to(row, seat)
 
     def copy(self) -> "Batch":
         """An independent batch that goes on identically, streams included."""
         return copy.deepcopy(self)
 
 
-def _check_count(name: str, value: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name}: expected an integer of at least 1; got {value!r}")
-    if value > most:
-        raise ValueError(f"{name}: expected at most {most}; got {value!r}")
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same memory as an array that nobody can make writable."""
+    memory = array.reshape(-1).view(np.uint8).data.toreadonly()
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+
+
+def events_of(game: Record, actions: Sequence[int], seat: int) -> npt.NDArray[Any]:
+    """What a seat may know of the events of one game, see `Batch.events`.
+
+    Args:
+        game: just dealt.
+        actions: all that have been taken since, legal ones.
+        seat: who asks.
+    """
+    variant, max_steps = VARIANT_NAMES[game["variant"]], int(game["max_steps"])
+    batch = Batch(1, int(game["num_seats"]), variant, max_steps, autoreset=False, history=True)
+    batch.load(np.array([game], STATE_DTYPE))
+    for action in actions:
+        batch.step([action])
+    return batch.events(0, seat)

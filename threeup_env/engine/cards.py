@@ -6,6 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from threeup_env.engine.arguments import as_array, is_integer
+
 MIN_SEATS: Final = 2
 MAX_SEATS: Final = 6
 
@@ -84,11 +86,11 @@ def check_variant(variant: str, num_players: int) -> Variant:
     Raises:
         ValueError: unknown name, or more or fewer seats than the deck serves.
     """
-    if variant not in VARIANTS:
+    if not isinstance(variant, str) or variant not in VARIANTS:
         names = ", ".join(map(repr, VARIANTS))
         raise ValueError(f"variant: expected one of {names}; got {variant!r}")
     found = VARIANTS[variant]
-    if num_players not in range(MIN_SEATS, found.max_players + 1):
+    if not is_integer(num_players) or num_players not in range(MIN_SEATS, found.max_players + 1):
         span = f"{MIN_SEATS} to {found.max_players}"
         raise ValueError(
             f"num_players: expected {span if found.max_players > MIN_SEATS else MIN_SEATS} "
@@ -119,7 +121,7 @@ def check_decks(decks: npt.ArrayLike, variant: str) -> npt.NDArray[np.int8]:
     Raises:
         ValueError: a row is not a permutation of the deck; says which ranks are off.
     """
-    given = np.asarray(decks)
+    given = as_array("decks", decks)
     deck = sorted_deck(variant)
     if given.ndim != 2 or given.shape[1] != len(deck) or given.dtype.kind not in "iu":
         raise ValueError(

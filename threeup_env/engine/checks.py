@@ -51,7 +51,10 @@ _MAX_PLAYERS: Final = np.array([variant.max_players for variant in VARIANTS.valu
 
 
 def checked_masks(action_masks: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Give masks of any dtype of 0 and 1 as bool `[B, A]`; the same array if it is one already.
+    """Give masks of any dtype of 0 and 1 as bool `[B, A]`, one that compiled code takes.
+
+    The same array if it is one already; what is read only is copied, since for that numba
+    would compile everything once more.
 
     Raises:
         ValueError: another shape, another value, or a row that allows nothing.
@@ -62,7 +65,7 @@ def checked_masks(action_masks: npt.ArrayLike) -> npt.NDArray[np.bool_]:
             f"action_masks: expected 0 and 1, [B, {NUM_ACTIONS}]; "
             f"got {given.dtype} of shape {given.shape}"
         )
-    masks: npt.NDArray[np.bool_] = given.astype(np.bool_, copy=False)
+    masks: npt.NDArray[np.bool_] = np.require(given, np.bool_, ("C", "W"))
     if given.dtype != np.bool_ and (masks != given).any():
         raise ValueError(f"action_masks: expected 0 and 1; got {given[masks != given][0]!r}")
     if not masks.any(axis=1).all():
@@ -72,7 +75,7 @@ def checked_masks(action_masks: npt.ArrayLike) -> npt.NDArray[np.bool_]:
 
 
 def checked_observations(observations: npt.ArrayLike) -> npt.NDArray[np.int8]:
-    """Give observations as contiguous int8 `[B, F]`.
+    """Give observations as int8 `[B, F]` that compiled code takes; see `checked_masks`.
 
     Raises:
         ValueError: another shape or dtype, or what no seat of any game can see: a value out of
@@ -84,7 +87,7 @@ def checked_observations(observations: npt.ArrayLike) -> npt.NDArray[np.int8]:
             f"observations: expected int8 [B, F]; got {given.dtype} of shape {given.shape}"
         )
     high = observation_bounds(num_players_of(given))
-    vectors = np.ascontiguousarray(given, np.int8)
+    vectors = np.require(given, np.int8, ("C", "W"))
     if given.dtype != np.int8 and (vectors != given).any():
         raise ValueError("observations: expected numbers that int8 can hold")
     row, place = first_fault(vectors, high)

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from threeup_env.engine.arguments import is_integer
 from threeup_env.engine.compiled import compiled
 
 # uint64 with a plain int becomes a signed number in numba, so every constant is a uint64.
@@ -98,13 +99,13 @@ def streams(seed: int, count: int, purpose: tuple[int, ...] = DEALS) -> npt.NDAr
     Stream i depends on the seed, the purpose and i alone, not on `count`.
 
     Raises:
-        ValueError: a negative seed.
+        ValueError: a negative seed, or none that is an integer.
 
     Example:
         >>> bool((streams(7, 100)[:3] == streams(7, 3)).all())
         True
     """
-    if seed < 0:
+    if not is_integer(seed) or seed < 0:
         raise ValueError(f"seed: expected an integer of at least 0; got {seed!r}")
     sequence = np.random.SeedSequence(seed, spawn_key=purpose)
     return sequence.generate_state(count, np.uint64).astype(np.uint64)

@@ -31,7 +31,7 @@ action ends the game of an `env` with -1 for the offender and 0 for the others; 
 * v0: Initial version
 """
 
-import operator
+import secrets
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -44,9 +44,9 @@ from gymnasium import spaces
 from pettingzoo.utils import wrappers
 
 from threeup_env.engine.actions import NUM_ACTIONS, IllegalActionError
-from threeup_env.engine.batch import Batch
+from threeup_env.engine.batch import Batch, events_of
 from threeup_env.engine.state import Record
-from threeup_env.envs.order import OrderEnforcingWrapper, check_order
+from threeup_env.envs import order
 from threeup_env.envs.spaces import check_render_mode, masked_space, no_actions
 from threeup_env.view.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
 from threeup_env.view.text import table_text
@@ -80,9 +80,9 @@ def env(
         ...     game.step(None if over else int(info["action_mask"].argmax()))
     """
     game: Env = raw_env(num_players, variant, max_steps, render_mode)
-    game = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
+    game = order.TerminateIllegalWrapper(game, illegal_reward=-1)
     game = wrappers.AssertOutOfBoundsWrapper(game)
-    return OrderEnforcingWrapper(game)
+    return order.OrderEnforcingWrapper(game)
 
 
 # PettingZoo names the class so, and its package has no types.
@@ -122,7 +122,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         check_render_mode(render_mode, self.metadata)
         self.render_mode = render_mode
         self._batch = Batch(
-            1, num_players, variant, max_steps, seed=_fresh_entropy(), autoreset=False
+            1, num_players, variant, max_steps, seed=secrets.randbits(128), autoreset=False
         )
         self.possible_agents = [f"player_{seat}" for seat in range(num_players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
@@ -189,10 +189,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             RuntimeError: no game has been dealt.
             ValueError: no agent has that name.
         """
-        check_order("observe", self._has_reset)
-        if agent not in self._seats:
-            raise ValueError(f"agent: expected one of {self.possible_agents}; got {agent!r}")
-        seat = self._seats[agent]
+        order.check_order("observe", self._has_reset)
+        seat = order.check_agent(agent, self._seats)
         if seat == self._batch.seats[0] and not self._is_over:
             return {"observation": self._batch.observations[0].copy(), "action_mask": self._mask()}
         return {"observation": self._batch.observe([seat])[0], "action_mask": no_actions()}
@@ -203,9 +201,20 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         Raises:
             RuntimeError: no game has been dealt, or every agent has had its last step.
         """
-        check_order("last", self._has_reset, bool(self.agents))
+        order.check_order("last", self._has_reset, bool(self.agents))
         told: tuple[Any, float, bool, bool, dict[str, Any]] = super().last(observe)
         return told
+
+    def events(self, agent: str) -> npt.NDArray[Any]:
+        """What everybody saw since the deal, as an agent may know it; see `Batch.events`.
+
+        Raises:
+            RuntimeError: no game has been dealt.
+            ValueError: no agent has that name.
+        """
+        order.check_order("events", self.history is not None)
+        first, actions = self.history or (None, [])
+        return events_of(first, actions, order.check_agent(agent, self._seats))
 
     def agent_iter(self, max_iter: int = 2**63) -> Any:
         """The agents in turn, each until its last step.
@@ -213,7 +222,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         Raises:
             RuntimeError: no game has been dealt.
         """
-        check_order("agent_iter", self._has_reset)
+        order.check_order("agent_iter", self._has_reset)
         return super().agent_iter(max_iter)
 
     def step(self, action: int | None) -> None:
@@ -225,12 +234,12 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             TypeError: the action is not an integer.
             ValueError: an action for an agent whose game has ended.
         """
-        check_order("step", self._has_reset, bool(self.agents))
+        order.check_order("step", self._has_reset, bool(self.agents))
         if self._is_over:
             self._was_dead_step(action)
             return
         agent = self.agent_selection
-        taken = _action_id(agent, action)
+        taken = order.check_action(agent, action)
         last = (self._batch.states[0].copy(), taken) if self.render_mode else None
         try:
             self._batch.step([taken])
@@ -285,7 +294,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             modes = ", ".join(f"render_mode={mode!r}" for mode in RENDER_MODES)
             gymnasium.logger.warn(f"render() shows nothing: make the env with {modes}")
             return None
-        check_order("render", self._has_reset)
+        order.check_order("render", self._has_reset)
         viewer = self._seat_to_show()
         table = self._table(viewer)
         if self.render_mode == "ansi":
@@ -309,7 +318,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         """
         from threeup_env.view.picture import Picture, draw
 
-        check_order("picture", self._has_reset)
+        order.check_order("picture", self._has_reset)
         return Picture(draw(self._table(self._seat_to_show() if viewer is None else viewer)))
 
     def _repr_html_(self) -> str | None:
@@ -333,17 +342,3 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
     def close(self) -> None:
         """Close the window, if there is one."""
         self._window.close()
-
-
-def _fresh_entropy() -> int:
-    entropy = np.random.SeedSequence().entropy
-    assert isinstance(entropy, int)
-    return entropy
-
-
-def _action_id(agent: str, action: object) -> int:
-    try:
-        return operator.index(action)  # type: ignore[arg-type]  # checking is the point
-    except TypeError:
-        hint = "; None is for an agent whose game has ended" if action is None else ""
-        raise TypeError(f"{agent}: expected an action id; got {action!r}{hint}") from None

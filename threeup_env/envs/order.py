@@ -1,5 +1,6 @@
-"""Calls out of order, refused in the same words with PettingZoo's wrappers and without."""
+"""PettingZoo's wrappers, as far as ours differ: calls out of order, illegal actions."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,39 @@ def check_order(call: str, has_reset: bool, has_agents: bool = True) -> None:
         raise RuntimeError(f"call reset() before {call}()")
     if not has_agents:
         raise RuntimeError("call reset(): the game has ended and each agent has had its last step")
+
+
+def check_agent(agent: str, seats: dict[str, int]) -> int:
+    """Give the agent's seat.
+
+    Raises:
+        ValueError: no agent has that name.
+    """
+    if agent not in seats:
+        raise ValueError(f"agent: expected one of {list(seats)}; got {agent!r}")
+    return seats[agent]
+
+
+def check_action(agent: str, action: object) -> int:
+    """Give the action as an int.
+
+    Raises:
+        TypeError: it isn't an integer.
+    """
+    try:
+        return operator.index(action)  # type: ignore[arg-type]  # checking is the point
+    except TypeError:
+        hint = "; None is for an agent whose game has ended" if action is None else ""
+        raise TypeError(f"{agent}: expected an action id; got {action!r}{hint}") from None
+
+
+class TerminateIllegalWrapper(wrappers.TerminateIllegalWrapper):  # type: ignore[misc]  # no types
+    """PettingZoo's, but it asks for the mask itself: callers write into what they are given."""
+
+    def step(self, action: int | None) -> None:
+        """As `raw_env.step`; an illegal action ends the game."""
+        self._prev_obs = {"action_mask": self.unwrapped._mask()}
+        super().step(action)
 
 
 class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper):  # type: ignore[misc]  # it has no types

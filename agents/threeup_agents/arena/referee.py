@@ -118,7 +118,8 @@ class Referee:
         bank = PATIENCE + self.limit * self.decisions[index] - self.seconds[index]
         try:
             self._deadline = start + bank
-            actions = self.agents[index].act(observations, action_masks)
+            # A copy: the answer is checked against the masks that the agent can't write to.
+            actions = self.agents[index].act(observations, action_masks.copy())
             self._deadline = None
         except _TooLongError:
             pass  # the time taken says so

@@ -157,9 +157,8 @@ class Session:
 
     def _ask(self, index: int) -> int:
         batch = self._batch
-        return int(
-            self._referee.ask(index, batch.observations, batch.action_masks, np.zeros(1, int))[0]
-        )
+        seen = batch.observations.copy()
+        return int(self._referee.ask(index, seen, batch.action_masks, np.zeros(1, int))[0])
 
     def play(self, action: int) -> None:
         """Take an action of the seat to act.

@@ -195,7 +195,8 @@ def record(
     actions = []
     while batch.action_masks[0].any():
         player = players[batch.seats[0]]
-        actions.append(int(player.act(batch.observations, batch.action_masks)[0]))
+        seen, mask = batch.observations.copy(), batch.action_masks.copy()
+        actions.append(int(player.act(seen, mask)[0]))
         batch.step(actions[-1:])
     names = tuple(map(name_of, players))
     return Recording(deck, names, tuple(actions), variant, max_steps)

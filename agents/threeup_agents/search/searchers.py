@@ -125,7 +125,7 @@ class _Searcher:
         """
         vector = checked_observations(np.asarray(observation)[None])[0]
         legal_here = legal_mask(vector)
-        mask = legal_here if action_mask is None else np.asarray(action_mask, np.bool_)
+        mask = legal_here if action_mask is None else np.array(action_mask, np.bool_)
         if mask.shape != legal_here.shape or not mask.any() or (mask & ~legal_here).any():
             names = ", ".join(repr(ACTION_NAMES[a]) for a in np.flatnonzero(legal_here))
             raise ValueError(f"action_mask: expected one or more of {names}")

@@ -40,7 +40,7 @@ def save(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
         tensors |= {f"optimizer.{index}.{name}": value for name, value in state.items()}
     games = model.env
     arrays = {
-        "states": games.batch.states.view(np.uint8).reshape(games.num_envs, -1),
+        "states": games.batch.states.copy().view(np.uint8).reshape(games.num_envs, -1),
         "seat_agents": games.seat_agents,
     }
     for name, array in (model.carried or {}).items():

@@ -189,7 +189,7 @@ def check_agents(config: Config) -> None:
     for spec in dict.fromkeys((*config.opponents, *config.ladder, *single)):
         agent = specs.make(spec)
         try:
-            agent.act(game.observations, game.action_masks)
+            agent.act(game.observations.copy(), game.action_masks.copy())
         except ValueError as error:  # e.g. a policy for another table size
             raise ValueError(f"agent {spec!r}: {error}") from error
 
