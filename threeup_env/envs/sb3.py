@@ -8,8 +8,9 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
 
-from threeup_env.envs.spaces import check_options
+from threeup_env.envs.spaces import LearnerObservation, check_options
 from threeup_env.envs.vector_env import ThreeUpVectorEnv
 
 try:
@@ -34,7 +35,11 @@ class ThreeUpVecEnv(VecEnv):
     (`DummyVecEnv` and `SubprocVecEnv` over `ThreeUpEnv` do let it guess.)
 
     Args:
-        env: the games; this adapter resets and steps them from now on.
+        env: the games, dealt anew in the same step (`AutoresetMode.SAME_STEP`); this adapter
+            resets and steps them from now on.
+
+    Raises:
+        ValueError: an env with another autoreset mode.
 
     Example:
         >>> vec_env = ThreeUpVecEnv(ThreeUpVectorEnv(num_envs=8, num_players=3))
@@ -44,13 +49,17 @@ class ThreeUpVecEnv(VecEnv):
     """
 
     def __init__(self, env: ThreeUpVectorEnv) -> None:
+        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"env: expected autoreset_mode {AutoresetMode.SAME_STEP}; got {env.autoreset_mode}"
+            )
         self.env = env
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self._actions: npt.NDArray[np.int64] | None = None
         self._lengths = np.zeros(env.num_envs, np.int64)
         self._start = time.time()
 
-    def reset(self) -> npt.NDArray[np.int8]:
+    def reset(self) -> LearnerObservation:
         """Deal every game anew.
 
         `seed(n)` before it sets the seed of all games, `set_options({"deck": ranks})`
@@ -59,7 +68,7 @@ class ThreeUpVecEnv(VecEnv):
         Raises:
             ValueError: another option, or a deck that isn't one.
         """
-        given = (check_options(options, "deck") for options in self._options)
+        given = (check_options(options, "deck")[0] for options in self._options)
         decks = [deck for deck in given if deck is not None]
         observations, _ = self.env.reset(
             seed=self._seeds[0], options={"decks": decks} if decks else None
