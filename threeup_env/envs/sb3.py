@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from threeup_env.envs.spaces import LearnerObservation, check_options
+from threeup_env.envs.spaces import LearnerObservation, check_options, check_seed
 from threeup_env.envs.vector_env import ThreeUpVectorEnv
 
 try:
@@ -32,7 +32,13 @@ class ThreeUpVecEnv(VecEnv):
     the return `"r"`, the learner's decisions `"l"` and the seconds `"t"` since this was made,
     as `Monitor` would write them. `"TimeLimit.truncated"` is always False: a game that is cut
     off has a real outcome (R21), so SB3 must not add its own guess of what would have come.
-    (`DummyVecEnv` and `SubprocVecEnv` over `ThreeUpEnv` do let it guess.)
+    (`DummyVecEnv` and `SubprocVecEnv` over `ThreeUpEnv` let it guess, unless they are made
+    with `cut_off="termination"`.)
+
+    SB3 seeds the games with the model's seed, when a model is made and again when it is
+    loaded: a loaded model would learn from the same deals once more. New ones come with
+    `load(path, env=env, seed=another)`, or, as often as a run goes on, with
+    `model.set_random_seed(model.num_timesteps)` after the load.
 
     Args:
         env: the games, dealt anew in the same step (`AutoresetMode.SAME_STEP`); this adapter
@@ -78,6 +84,15 @@ class ThreeUpVecEnv(VecEnv):
         self._lengths[:] = 0
         self._check_masks()
         return observations
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Set the seed of the next `reset`: the deals, the seats, the default opponents.
+
+        Raises:
+            TypeError: neither an integer nor None, which draws a seed from NumPy's old functions.
+            ValueError: a negative integer.
+        """
+        return super().seed(check_seed(seed))
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
         """Keep the actions for `step_wait`."""
