@@ -54,7 +54,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.envs.aec:env")
+if hasattr(pettingzoo, "register"):  # since 1.27
+    pettingzoo.register("aec", "threeup-v0", entry_point="threeup_env.envs.aec:env")
 register(
     id="threeup_env/ThreeUp-v0",
     entry_point="threeup_env.envs.gym_env:ThreeUpEnv",

@@ -36,7 +36,8 @@ class ThreeUpVectorEnv(
     - `SAME_STEP`: in the same step, so that every action counts and a batch never holds dead
       rows. That step returns the first observation of the new game; `infos["final_obs"]` and
       `infos["final_info"]` hold the last of the old one, in the rows marked by
-      `infos["_final_obs"]`.
+      `infos["_final_obs"]`. Gymnasium's `RecordEpisodeStatistics` counts this right from
+      1.4 on; before, it misses the first step of each game but the first.
     - `NEXT_STEP`: in the step after, which ignores the row's action and gives no reward.
       Until then the row shows its last observation and an empty mask.
     - `DISABLED`: by the caller, with `reset(options={"reset_mask": mask})`.
