@@ -57,7 +57,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-pettingzoo.register("aec", ENV_ID, entry_point="threeup_env.envs.aec:env")
+if hasattr(pettingzoo, "register"):  # since 1.27
+    pettingzoo.register("aec", ENV_ID, entry_point="threeup_env.envs.aec:env")
 register(
     id="threeup_env/ThreeUp-v1",
     entry_point="threeup_env.envs.gym_env:ThreeUpEnv",

@@ -1,7 +1,10 @@
 import copy
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -487,6 +490,7 @@ def test_metadata() -> None:
     assert game.metadata["is_parallelizable"] is False
 
 
+@pytest.mark.skipif(not hasattr(pettingzoo, "register"), reason="PettingZoo has it from 1.27 on")
 def test_pettingzoo_makes_it_by_its_id() -> None:
     game = pettingzoo.make("aec", "threeup-v1", num_players=3, variant="listed", max_steps=20)
     game.reset(seed=1)
@@ -544,3 +548,14 @@ def test_long_run_of_pictures_fits_the_terminal_and_is_the_result_at_the_end() -
             text = picture(game)
             assert max(map(len, text.splitlines())) <= 80
             assert ("Result" in text) == (action is None)
+
+
+@pytest.mark.skipif(not hasattr(pettingzoo, "register"), reason="PettingZoo has it from 1.27 on")
+def test_pettingzoo_makes_it_by_name_where_it_can() -> None:
+    game = pettingzoo.make("aec", "threeup-v0", num_players=3, cut_off="termination")
+    assert game.unwrapped.cut_off == "termination"
+    code = (
+        "import pettingzoo; del pettingzoo.register\n"  # as before 1.27
+        "import threeup_env; threeup_env.env().reset(seed=0)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)

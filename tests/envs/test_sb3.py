@@ -3,10 +3,12 @@ import importlib
 import pickle
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecMonitor
@@ -172,6 +174,81 @@ def small_ppo(env: VecEnv) -> MaskablePPO:
     return MaskablePPO(
         "MlpPolicy", env, n_steps=64, batch_size=64, n_epochs=1, seed=0, device="cpu"
     )
+
+
+def watch_deals(env: ThreeUpVecEnv, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bytes]]:
+    """A list that grows by the row and the cards of each game that is dealt from now on."""
+    dealt: list[tuple[int, bytes]] = []
+    batch = env.env.games.batch
+    reset = batch.reset
+
+    def noting(seed: Any = None, decks: Any = None, rows: Any = None) -> None:
+        reset(seed=seed, decks=decks, rows=rows)
+        numbers = range(batch.num_games) if rows is None else rows.tolist()
+        dealt.extend((row, batch.states[row]["draw_pile"].tobytes()) for row in numbers)
+
+    monkeypatch.setattr(batch, "reset", noting)
+    return dealt
+
+
+@pytest.mark.slow
+def test_equal_runs_are_dealt_equal_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = []
+    for _ in range(2):
+        env = vec_env(max_steps=60)
+        dealt = watch_deals(env, monkeypatch)
+        small_ppo(env).learn(500)
+        runs.append(list(dealt))
+    assert runs[0] == runs[1]
+    assert len(runs[0]) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("same_env", [True, False])
+@pytest.mark.parametrize("how", ["load(seed=)", "set_random_seed"])
+def test_a_loaded_model_learns_from_new_deals_under_a_new_seed(
+    how: str, same_env: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = vec_env(max_steps=60)
+    dealt = watch_deals(env, monkeypatch)
+    model = small_ppo(env)
+    model.learn(500)
+    for run in range(1, 3):  # it goes on, and goes on again
+        model.save(tmp_path / "model")
+        before = set(dealt)
+        if not same_env:
+            env = vec_env(max_steps=60)
+        fresh = watch_deals(env, monkeypatch)
+        options: dict[str, Any] = {"seed": run} if how == "load(seed=)" else {}
+        model = MaskablePPO.load(tmp_path / "model", env=env, **options)
+        if how == "set_random_seed":
+            model.set_random_seed(model.num_timesteps)
+        model.learn(500, reset_num_timesteps=False)
+        assert len(fresh) > 8
+        assert not before & set(fresh)
+        dealt += fresh
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_an_env_with_another_autoreset_mode_is_refused(mode: AutoresetMode) -> None:
+    with pytest.raises(
+        ValueError, match=f"env: expected autoreset_mode .*SAME_STEP; got AutoresetMode.{mode.name}"
+    ):
+        vec_env(2, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize(("seed", "error"), [("a", TypeError), (1.5, TypeError), (-1, ValueError)])
+def test_a_wrong_seed_is_refused_by_name(seed: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="seed: expected None or an integer of at least 0; got "):
+        vec_env(2).seed(seed)
+
+
+@pytest.mark.slow
+def test_maskable_ppo_learns_from_dictionaries() -> None:
+    env = vec_env(num_players=3, max_steps=60, dict_observation=True)
+    model = MaskablePPO("MultiInputPolicy", env, n_steps=64, batch_size=64, n_epochs=1)
+    model.learn(800)
+    assert model.num_timesteps >= 800
 
 
 @pytest.mark.slow

@@ -268,7 +268,7 @@ def test_decks_can_be_given() -> None:
     envs = ThreeUpVectorEnv(2, seat=0)
     observations, _ = envs.reset(options={"decks": decks})
     np.testing.assert_array_equal(observations, batch.observations)
-    with pytest.raises(ValueError, match="options: expected 'decks' alone; got 'deck'"):
+    with pytest.raises(ValueError, match="options: expected 'decks' or 'reset_mask'; got 'deck'"):
         envs.reset(options={"deck": decks[0]})
 
 

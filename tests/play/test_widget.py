@@ -31,6 +31,11 @@ def press(play: Play, name: str) -> None:
     next(button for button in buttons if button.description == name).click()
 
 
+def mine(play: Play) -> list[str]:
+    """What the log says that my seat did."""
+    return [line for line in play.session.log if line.startswith(f"seat {play.session.seat} ")]
+
+
 @pytest.mark.parametrize(("num_players", "seat"), [(2, 0), (4, 2)])
 def test_games_are_played_with_buttons(num_players: int, seat: int, tmp_path: Path) -> None:
     play = game(["greedy"], num_players, seat=seat)
@@ -111,6 +116,28 @@ def test_a_late_second_click_does_nothing() -> None:
     before = state_of(play.session)
     late.click()
     assert state_of(play.session) == before
+
+
+@pytest.mark.parametrize("num_players", [2, 4])
+def test_a_double_click_is_one_action(num_players: int) -> None:
+    play = game(["greedy"], num_players)
+    while not play.session.is_over:
+        button, before = play._actions.children[0], len(mine(play))
+        button.click()
+        button.click()
+        assert len(mine(play)) == before + 1
+
+
+def test_a_click_on_an_action_shown_before_a_hint_or_undo_is_too_late() -> None:
+    play = game()
+    press(play, shown(play)[1])
+    late = play._actions.children[0]
+    press(play, "undo")
+    before = state_of(play.session)
+    late.click()
+    assert state_of(play.session) == before
+    press(play, shown(play)[0])
+    assert len(mine(play)) == 1
 
 
 def test_an_agent_that_fails_is_named() -> None:

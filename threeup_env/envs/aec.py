@@ -31,8 +31,6 @@ action ends the game of an `env` with -1 for the offender and 0 for the others; 
 * v0: Initial version
 """
 
-import secrets
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -47,7 +45,16 @@ from threeup_env.engine.actions import NUM_ACTIONS, IllegalActionError
 from threeup_env.engine.batch import Batch, events_of
 from threeup_env.engine.state import Record
 from threeup_env.envs import order
-from threeup_env.envs.spaces import check_render_mode, masked_space, no_actions
+from threeup_env.envs.spaces import (
+    check_action,
+    check_cut_off,
+    check_render_mode,
+    check_seed,
+    fresh_seed,
+    known_options,
+    masked_space,
+    no_actions,
+)
 from threeup_env.view.screen import FRAMES_PER_SECOND, RENDER_MODES, Window, pixels
 from threeup_env.view.text import table_text
 
@@ -68,8 +75,16 @@ def env(
     variant: str = "standard",
     max_steps: int = 1000,
     render_mode: str | None = None,
+    cut_off: str = "truncation",
 ) -> Env:
     """Make the game with PettingZoo's usual wrappers; the arguments are those of `raw_env`.
+
+    Args:
+        num_players: seats at the table.
+        variant: a key of `VARIANTS`.
+        max_steps: the action that cuts the game off if it doesn't win it (R21).
+        render_mode: `"ansi"` for text, `"rgb_array"` for pixels, `"human"` for a window.
+        cut_off: report a cut-off as a `"truncation"` or a `"termination"`.
 
     Example:
         >>> game = env(num_players=3)
@@ -79,7 +94,7 @@ def env(
         ...     over = termination or truncation
         ...     game.step(None if over else int(info["action_mask"].argmax()))
     """
-    game: Env = raw_env(num_players, variant, max_steps, render_mode)
+    game: Env = raw_env(num_players, variant, max_steps, render_mode, cut_off)
     game = order.TerminateIllegalWrapper(game, illegal_reward=-1)
     game = wrappers.AssertOutOfBoundsWrapper(game)
     return order.OrderEnforcingWrapper(game)
@@ -95,6 +110,8 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         max_steps: the action that cuts the game off if it doesn't win it (R21).
         render_mode: how `render` shows what the seat to act sees: `"ansi"` as text,
             `"rgb_array"` as pixels, `"human"` in a window after each step; None for not at all.
+        cut_off: report a game that is cut off as a `"truncation"` or a `"termination"`; the
+            rewards are the real outcome (R21) either way.
 
     Attributes:
         history: the record after the deal and the actions since; None before the first
@@ -117,13 +134,14 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         variant: str = "standard",
         max_steps: int = 1000,
         render_mode: str | None = None,
+        cut_off: str = "truncation",
     ) -> None:
         super().__init__()
         check_render_mode(render_mode, self.metadata)
+        check_cut_off(cut_off)
         self.render_mode = render_mode
-        self._batch = Batch(
-            1, num_players, variant, max_steps, seed=secrets.randbits(128), autoreset=False
-        )
+        self.cut_off = cut_off
+        self._batch = Batch(1, num_players, variant, max_steps, fresh_seed(), autoreset=False)
         self.possible_agents = [f"player_{seat}" for seat in range(num_players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         # One object an agent, since users seed spaces agent by agent.
@@ -157,16 +175,11 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
                 tests pass some.
 
         Raises:
-            ValueError: not a permutation of the variant's deck.
+            TypeError: a seed that is no integer.
+            ValueError: a negative seed, or not a permutation of the variant's deck.
         """
-        options = options or {}
-        if unknown := [key for key in options if key not in OPTIONS]:
-            known = ", ".join(map(repr, OPTIONS))
-            warnings.warn(
-                f"reset options: expected {known}; ignored {', '.join(map(repr, unknown))}",
-                stacklevel=2,
-            )
-        deck = options.get("deck")
+        seed = check_seed(seed)
+        deck = known_options(options, *OPTIONS).get("deck")
         self._batch.reset(seed=seed, decks=None if deck is None else [deck])
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -239,7 +252,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             self._was_dead_step(action)
             return
         agent = self.agent_selection
-        taken = order.check_action(agent, action)
+        taken = check_action(agent, action)
         last = (self._batch.states[0].copy(), taken) if self.render_mode else None
         try:
             self._batch.step([taken])
@@ -267,8 +280,9 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
 
     def _end(self) -> None:
         self.rewards = dict(zip(self.agents, self._batch.rewards[0].tolist(), strict=True))
-        self.terminations = dict.fromkeys(self.agents, bool(self._batch.terminations[0]))
-        self.truncations = dict.fromkeys(self.agents, bool(self._batch.truncations[0]))
+        truncated = bool(self._batch.truncations[0]) and self.cut_off == "truncation"
+        self.terminations = dict.fromkeys(self.agents, not truncated)
+        self.truncations = dict.fromkeys(self.agents, truncated)
         self._accumulate_rewards()
         self._deads_step_first()
 

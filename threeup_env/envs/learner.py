@@ -16,6 +16,7 @@ from threeup_env.engine.batch import Batch
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.lockstep import write_observations
 from threeup_env.engine.rng import LEARNER, random_below, streams
+from threeup_env.envs.spaces import check_cut_off
 
 ILLEGAL_ACTION_MODES: Final = ("raise", "terminate")
 
@@ -47,6 +48,8 @@ class LearnerGames:
         skip_forced: play the learner's moves that are the only legal one.
         illegal_action: `"raise"` an IllegalActionError, with nothing changed, or
             `"terminate"` the learner's game with reward -1.
+        cut_off: what a game that is cut off counts as, a `"truncation"` or a `"termination"`;
+            its reward is the real outcome (R21) either way.
 
     Attributes:
         seats: the learner's; int64 `[B]`.
@@ -54,7 +57,7 @@ class LearnerGames:
         action_masks: True where legal, all False once the game has ended; bool `[B, A]`.
         rewards: float32 `[B]`.
         terminations: the game has been won, or ended by an illegal action; bool `[B]`.
-        truncations: the game has been cut off; bool `[B]`.
+        truncations: the game has been cut off, if `cut_off` counts that so; bool `[B]`.
     """
 
     def __init__(
@@ -67,7 +70,9 @@ class LearnerGames:
         seat: int | None,
         skip_forced: bool,
         illegal_action: str,
+        cut_off: str = "truncation",
     ) -> None:
+        check_cut_off(cut_off)
         if illegal_action not in ILLEGAL_ACTION_MODES:
             modes = " or ".join(map(repr, ILLEGAL_ACTION_MODES))
             raise ValueError(f"illegal_action: expected {modes}; got {illegal_action!r}")
@@ -77,6 +82,7 @@ class LearnerGames:
         self.seat = seat
         self.skip_forced = skip_forced
         self.illegal_action = illegal_action
+        self.cut_off = cut_off
         self.has_games = False
         self.seats = np.full(num_games, 0 if seat is None else seat, np.int64)
         self.observations = np.zeros_like(self.batch.observations)
@@ -114,11 +120,13 @@ class LearnerGames:
         self._undecided[rows] = self.ended[rows]
         self._show()
 
-    def step(self, actions: npt.ArrayLike) -> None:
-        """Take the learner's action in every game and play up to its next decision.
+    def step(self, actions: npt.ArrayLike, rows: npt.NDArray[np.int64] | None = None) -> None:
+        """Take the learner's action in every game, or in some, and play up to its next decision.
 
         Args:
             actions: one legal action a row; int `[B]`.
+            rows: the games to step, ascending; int64 `[K]`. The others stay as they are,
+                their rewards and ends too, and their actions are ignored.
 
         Raises:
             IllegalActionError: an action that its mask forbids, if `illegal_action` is
@@ -129,19 +137,22 @@ class LearnerGames:
         if not self.has_games:
             raise RuntimeError("call reset() before step()")
         ids = _as_ids("actions", actions, self._rows.shape)
+        some = slice(None) if rows is None else rows  # a slice copies nothing
+        stepped = np.zeros_like(self._undecided)
+        stepped[some] = True
         if self.illegal_action == "raise":
-            check_actions(ids, self._rows, self.seats, self.action_masks)
+            check_actions(ids[some], self._rows[some], self.seats[some], self.action_masks[some])
             illegal = np.zeros_like(self._undecided)
         else:
             known = (ids >= 0) & (ids < NUM_ACTIONS)
-            illegal = ~(known & self.action_masks[self._rows, np.where(known, ids, 0)])
-        self._forget(np.flatnonzero(~self._undecided | illegal))
+            illegal = ~(known & self.action_masks[self._rows, np.where(known, ids, 0)]) & stepped
+        self._forget(np.flatnonzero(stepped & ~self._undecided | illegal))
         self.rewards[illegal] = -1
         self.terminations[illegal] = True
-        rows = np.flatnonzero(~(self._undecided | illegal))
-        self._undecided[:] = False
-        self._take(rows, ids[rows])
-        self._run(rows)
+        playing = np.flatnonzero(stepped & ~(self._undecided | illegal))
+        self._undecided[stepped] = False
+        self._take(playing, ids[playing])
+        self._run(playing)
         self._show()
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
@@ -165,7 +176,8 @@ class LearnerGames:
         # Rows that were not stepped show no rewards and no ends.
         self.rewards += self.batch.rewards[self._rows, self.seats]
         self.terminations |= self.batch.terminations
-        self.truncations |= self.batch.truncations
+        ends = self.terminations if self.cut_off == "termination" else self.truncations
+        ends |= self.batch.truncations
 
     def _choose(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Act for the seats to act: the opponents', and the learner's where it is forced."""

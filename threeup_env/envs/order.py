@@ -1,6 +1,5 @@
 """PettingZoo's wrappers, as far as ours differ: calls out of order, illegal actions."""
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -29,19 +28,6 @@ def check_agent(agent: str, seats: dict[str, int]) -> int:
     if agent not in seats:
         raise ValueError(f"agent: expected one of {list(seats)}; got {agent!r}")
     return seats[agent]
-
-
-def check_action(agent: str, action: object) -> int:
-    """Give the action as an int.
-
-    Raises:
-        TypeError: it isn't an integer.
-    """
-    try:
-        return operator.index(action)  # type: ignore[arg-type]  # checking is the point
-    except TypeError:
-        hint = "; None is for an agent whose game has ended" if action is None else ""
-        raise TypeError(f"{agent}: expected an action id; got {action!r}{hint}") from None
 
 
 class TerminateIllegalWrapper(wrappers.TerminateIllegalWrapper):  # type: ignore[misc]  # no types

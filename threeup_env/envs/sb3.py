@@ -8,8 +8,9 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
 
-from threeup_env.envs.spaces import check_options
+from threeup_env.envs.spaces import LearnerObservation, check_options, check_seed
 from threeup_env.envs.vector_env import ThreeUpVectorEnv
 
 try:
@@ -31,10 +32,20 @@ class ThreeUpVecEnv(VecEnv):
     the return `"r"`, the learner's decisions `"l"` and the seconds `"t"` since this was made,
     as `Monitor` would write them. `"TimeLimit.truncated"` is always False: a game that is cut
     off has a real outcome (R21), so SB3 must not add its own guess of what would have come.
-    (`DummyVecEnv` and `SubprocVecEnv` over `ThreeUpEnv` do let it guess.)
+    (`DummyVecEnv` and `SubprocVecEnv` over `ThreeUpEnv` let it guess, unless they are made
+    with `cut_off="termination"`.)
+
+    SB3 seeds the games with the model's seed, when a model is made and again when it is
+    loaded: a loaded model would learn from the same deals once more. New ones come with
+    `load(path, env=env, seed=another)`, or, as often as a run goes on, with
+    `model.set_random_seed(model.num_timesteps)` after the load.
 
     Args:
-        env: the games; this adapter resets and steps them from now on.
+        env: the games, dealt anew in the same step (`AutoresetMode.SAME_STEP`); this adapter
+            resets and steps them from now on.
+
+    Raises:
+        ValueError: an env with another autoreset mode.
 
     Example:
         >>> vec_env = ThreeUpVecEnv(ThreeUpVectorEnv(num_envs=8, num_players=3))
@@ -44,13 +55,17 @@ class ThreeUpVecEnv(VecEnv):
     """
 
     def __init__(self, env: ThreeUpVectorEnv) -> None:
+        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"env: expected autoreset_mode {AutoresetMode.SAME_STEP}; got {env.autoreset_mode}"
+            )
         self.env = env
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self._actions: npt.NDArray[np.int64] | None = None
         self._lengths = np.zeros(env.num_envs, np.int64)
         self._start = time.time()
 
-    def reset(self) -> npt.NDArray[np.int8]:
+    def reset(self) -> LearnerObservation:
         """Deal every game anew.
 
         `seed(n)` before it sets the seed of all games, `set_options({"deck": ranks})`
@@ -59,7 +74,7 @@ class ThreeUpVecEnv(VecEnv):
         Raises:
             ValueError: another option, or a deck that isn't one.
         """
-        given = (check_options(options, "deck") for options in self._options)
+        given = (check_options(options, "deck")[0] for options in self._options)
         decks = [deck for deck in given if deck is not None]
         observations, _ = self.env.reset(
             seed=self._seeds[0], options={"decks": decks} if decks else None
@@ -69,6 +84,15 @@ class ThreeUpVecEnv(VecEnv):
         self._lengths[:] = 0
         self._check_masks()
         return observations
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Set the seed of the next `reset`: the deals, the seats, the default opponents.
+
+        Raises:
+            TypeError: neither an integer nor None, which draws a seed from NumPy's old functions.
+            ValueError: a negative integer.
+        """
+        return super().seed(check_seed(seed))
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
         """Keep the actions for `step_wait`."""

@@ -1,6 +1,8 @@
 """What the faces have in common: spaces, and the checks of what they are given."""
 
-from typing import Any
+import operator
+import warnings
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,12 @@ from gymnasium.spaces import Box, Dict, Discrete, Space
 
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.observation import observation_bounds
+
+CUT_OFF_MODES: Final = ("truncation", "termination")
+"""What a game that `max_steps` cuts off may be reported as."""
+
+LearnerObservation: TypeAlias = Any
+"""int8 `[F]`, or with `dict_observation` a dictionary of that and of the mask, int8 `[A]`."""
 
 
 def observation_box(num_players: int) -> Space[npt.NDArray[np.int8]]:
@@ -23,9 +31,10 @@ def masked_space(num_players: int) -> Dict:
     return Dict({"observation": observation_box(num_players), "action_mask": mask})
 
 
-def learner_spaces(num_players: int) -> tuple[Space[npt.NDArray[np.int8]], Discrete]:
-    """The spaces of one learner: the flat observation, and the table of actions."""
-    return observation_box(num_players), Discrete(NUM_ACTIONS)
+def learner_spaces(num_players: int, dict_observation: bool) -> tuple[Space[Any], Discrete]:
+    """The spaces of one learner: its observation, flat or with the mask, and its actions."""
+    observation = masked_space(num_players) if dict_observation else observation_box(num_players)
+    return observation, Discrete(NUM_ACTIONS)
 
 
 def no_actions() -> npt.NDArray[np.int8]:
@@ -33,16 +42,75 @@ def no_actions() -> npt.NDArray[np.int8]:
     return np.zeros(NUM_ACTIONS, np.int8)
 
 
-def check_options(options: dict[str, Any] | None, known: str) -> Any:
-    """Give the one option that `reset` takes, or None.
+def check_options(options: dict[str, Any] | None, *known: str) -> tuple[Any, ...]:
+    """Give the options that `reset` takes, each None if it isn't there.
 
     Raises:
         ValueError: an option that is not known.
     """
-    for name in options or ():
-        if name != known:
-            raise ValueError(f"options: expected {known!r} alone; got {name!r}")
-    return (options or {}).get(known)
+    options = options or {}
+    for name in options:
+        if name not in known:
+            names = " or ".join(map(repr, known)) if len(known) > 1 else f"{known[0]!r} alone"
+            raise ValueError(f"options: expected {names}; got {name!r}")
+    return tuple(options.get(name) for name in known)
+
+
+def known_options(options: dict[str, Any] | None, *known: str) -> dict[str, Any]:
+    """Give the options that `reset` knows; warn its caller of others."""
+    options = options or {}
+    if unknown := [key for key in options if key not in known]:
+        expected, ignored = (", ".join(map(repr, keys)) for keys in (known, unknown))
+        warnings.warn(f"reset options: expected {expected}; ignored {ignored}", stacklevel=3)
+    return {key: value for key, value in options.items() if key in known}
+
+
+def check_seed(seed: object) -> int | None:
+    """Give the seed as Python's integer, or None.
+
+    Raises:
+        TypeError: neither an integer nor None.
+        ValueError: a negative integer.
+    """
+    if seed is None:
+        return None
+    wrong = f"seed: expected None or an integer of at least 0; got {seed!r}"
+    if isinstance(seed, bool):
+        raise TypeError(wrong)
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]  # checking is the point
+    except TypeError:
+        raise TypeError(wrong) from None
+    if number < 0:
+        raise ValueError(wrong)
+    return number
+
+
+def fresh_seed() -> int:
+    """A seed from the operating system."""
+    entropy = np.random.SeedSequence().entropy
+    assert isinstance(entropy, int)
+    return entropy
+
+
+def check_action(agent: str, action: object) -> int:
+    """Give an agent's action as Python's integer.
+
+    Raises:
+        TypeError: not an integer.
+    """
+    try:
+        return operator.index(action)  # type: ignore[arg-type]  # checking is the point
+    except TypeError:
+        hint = "; None is for an agent whose game has ended" if action is None else ""
+        raise TypeError(f"{agent}: expected an action id; got {action!r}{hint}") from None
+
+
+def check_cut_off(cut_off: str) -> None:
+    """Check that a face knows what to report a game as that is cut off."""
+    if cut_off not in CUT_OFF_MODES:
+        modes = " or ".join(map(repr, CUT_OFF_MODES))
+        raise ValueError(f"cut_off: expected {modes}; got {cut_off!r}")
 
 
 def check_render_mode(render_mode: str | None, metadata: dict[str, Any]) -> None:

@@ -73,7 +73,7 @@ class Play(ipywidgets.VBox):  # type: ignore[misc]
         return self.session.recording
 
     def _choose(self, action: int, button: Any) -> None:
-        if action in self.session.choices:  # a second click on a button may come late
+        if button in self._actions.children:  # a second click on a button may come late
             self.session.play(action)
             self._go_on()
 
