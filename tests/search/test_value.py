@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,37 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     save_file(other._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
     with pytest.raises(ValueError, match=r"expected a value network for 3 players, layers .*16"):
         read(torn, 3)
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "message"),
+    [
+        ("{}", {}, "expected num_players, an integer from 2 to 6; got none"),
+        ('{"num_players": "3"}', {}, "expected num_players, an integer from 2 to 6; got '3'"),
+        ("[3]", {}, "expected a JSON object; got list"),
+        ("[" * 100_000, {}, "expected a value network; got too many brackets"),
+        ('{"num_players": 3}', {"last_bias": np.array([np.nan], "f4")}, "in tensor 'last_bias'"),
+        ('{"num_players": 3}', {"last_bias": np.zeros(1)}, "float32 numbers in tensor 'last_b"),
+    ],
+)
+def test_a_damaged_network_is_refused_by_name(
+    facts: str, changes: dict[str, np.ndarray], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "value.safetensors"
+    save_file(shipped(3)._asdict() | changes, path, metadata={value.FACTS: facts})
+    with pytest.raises(ValueError, match=re.escape(message)) as refusal:
+        read(path, 3)
+    assert str(refusal.value).startswith(f"'{path}': ")
+
+
+def test_a_fit_that_diverges_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from threeup_agents.training.fit_value import Config, main
+
+    config = Config(2, 3_000, 500, 2, 512, learning_rate=1e30, out=tmp_path / "value")
+    with pytest.raises(ValueError, match=r"fit at learning rate 1e[+]30: expected a finite loss"):
+        main(config)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_network_is_another_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
