@@ -22,6 +22,7 @@ from threeup_agents.files import (
     Field,
     atomic_write,
     check_fields,
+    dict_of,
     hold,
     list_of,
     number,
@@ -106,6 +107,7 @@ def test_a_folder_that_is_not_there_names_the_file(tmp_path: Path) -> None:
         (list_of(whole(), least=1), [[0], [1, 2]], [[], [1, "2"], {"0": 1}, "12", None]),
         (optional(TEXT), [None, ""], [0]),
         (object_of({"a": whole()}), [{"a": 1}, {"a": 1, "b": 2}], [{}, {"a": None}, [], "a"]),
+        (dict_of(whole()), [{}, {"a": 1}], [{"a": "1"}, [1], None]),
         (OBJECT, [{}], [[], None]),
     ],
 )

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and files that are read with a clear error."""
 
+import hashlib
 import json
 import math
 import os
@@ -10,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 try:
@@ -192,6 +194,23 @@ def check_fields(where: str, found: Any, fields: Mapping[str, Field]) -> None:
             got = repr(found[name])
             got = got if len(got) <= _SHOWN else f"{got[:_SHOWN]}..."
             raise ValueError(f"{where}: expected {name}, {field.words}; got {got}")
+
+
+def dict_of(kind: Field) -> Field:
+    """A JSON object, each of its values fitting."""
+    return Field(
+        f"an object, each of it {kind.words}",
+        lambda value: isinstance(value, dict) and all(map(kind.fits, value.values())),
+    )
+
+
+def checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Name the contents of arrays: SHA-256 over their names, types, shapes and numbers."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -1,9 +1,8 @@
 """The games of one line-up as columns: what a match leaves behind."""
 
-import hashlib
 import tokenize
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from threeup_agents.files import atomic_write
+from threeup_agents.files import atomic_write, checksum
 
 _SUMMED: Final = ("seconds", "decisions")
 _CHECKSUM: Final = "checksum"
@@ -117,7 +116,7 @@ class Match:
         """
         arrays: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         arrays["line_up"] = np.array(self.line_up)
-        arrays[_CHECKSUM] = np.array(_checksum(arrays))
+        arrays[_CHECKSUM] = np.array(checksum(arrays))
         with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
@@ -132,7 +131,7 @@ class Match:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as columns:
                 arrays = {field.name: columns[field.name] for field in fields(cls)}
                 kept = columns[_CHECKSUM].item()
-            if kept != _checksum(arrays):
+            if kept != checksum(arrays):
                 raise ValueError("its checksum is another")
             line_up = tuple(arrays.pop("line_up").tolist())
             match = cls(line_up, **arrays)
@@ -160,12 +159,3 @@ class Match:
         won = self.cards_left.min(axis=1) == 0
         if (won == self.cut_off).any():
             raise ValueError("expected a winner without cards in games that were not cut off")
-
-
-def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    """Name the contents of all columns: SHA-256 over their names, types, shapes and bytes."""
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
