@@ -203,7 +203,7 @@ def test_a_damaged_file_of_games_is_named(
     assert evaluation.main([*SMALL, *out]) == 0
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"agents": []}', "[" * 100_000])
 def test_a_damaged_run_file_is_named(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
