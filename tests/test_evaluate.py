@@ -20,6 +20,7 @@ from threeup_agents import evaluation, specs
 from threeup_agents.arena import play as match
 from threeup_agents.arena import tournament
 from threeup_agents.arena.run_folder import Folder
+from threeup_agents.files import LOCK, hold
 from threeup_agents.players import policy as ppo
 from threeup_env.engine.actions import DRAW, NUM_ACTIONS
 from threeup_env.engine.observation import observation_size
@@ -176,6 +177,17 @@ def test_a_folder_of_another_run_is_refused(
     assert "holds a run with seed 0; got 1. Choose another folder" in capsys.readouterr().err
 
 
+def test_two_runs_in_one_folder_get_in_nobodys_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with hold(tmp_path):
+        assert evaluation.main([*SMALL, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path}: expected a folder that no other run works in; process " in error
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+    assert evaluation.main([*SMALL, "--workers", "2", "--out", str(tmp_path)]) == 0
+
+
 def test_a_damaged_file_of_games_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,7 +203,7 @@ def test_a_damaged_file_of_games_is_named(
     assert evaluation.main([*SMALL, *out]) == 0
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"agents": []}', "[" * 100_000])
 def test_a_damaged_run_file_is_named(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

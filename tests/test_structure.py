@@ -30,7 +30,7 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.pages": "",
     "threeup_agents.plots": "",
     "threeup_agents.players": "files engine",
-    "threeup_agents.search": "pages players engine",
+    "threeup_agents.search": "files pages players engine",
     "threeup_agents.specs": "players search agent",
     "threeup_agents": "specs agent",
     "threeup_agents.arena": "files specs engine agent env",

@@ -28,10 +28,11 @@ from threeup_agents.arena.tournament import (
     play_tournament,
     register_ray,
 )
-from threeup_agents.files import write_text
+from threeup_agents.files import hold, write_text
 from threeup_agents.replay.from_run import replay
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import check_variant
+from threeup_env.engine.state import ENV_ID
 
 USAGE_ERROR: Final = 2
 AGENT_LEFT: Final = 3
@@ -102,10 +103,15 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
 
     Raises:
         ValueError: an unknown agent, too few agents, a number out of range, or a folder
-            that holds another run.
+            that holds another run or in which another process works.
         OSError: the results can't be written.
     """
     check(config)
+    with hold(config.out):
+        return _run(config, prog)
+
+
+def _run(config: Config, prog: str) -> dict[str, Any]:
     confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
 
     def is_enough(outcome: Outcome) -> bool:
@@ -178,6 +184,7 @@ def identity(config: Config) -> dict[str, Any]:
     """What decides a block of games beside its line-up and deals."""
     same = ("num_players", "variant", "max_steps", "seed", "deal_set")
     return {name: getattr(config, name) for name in same} | {
+        "env": ENV_ID,
         "engine": engine_hash(),
         "agents": {spec: agent_hash(spec, config.num_players) for spec in config.agents},
     }

@@ -14,6 +14,7 @@ BLUE: Final = "#2b5c8a"
 SEATS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours of lines, told apart by colour-blind readers too (Okabe & Ito 2008)."""
 _STYLE: Final[dict[Any, Any]] = {
+    "text.parse_math": False,  # a $ in an agent's name is a $
     "svg.fonttype": "none",  # text stays text: small, sharp, searchable
     "svg.hashsalt": "threeup",  # the same picture gives the same file
     "font.family": "sans-serif",

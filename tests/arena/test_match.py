@@ -1,5 +1,6 @@
 import hashlib
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,3 +195,35 @@ def test_the_order_of_a_hand_makes_no_other_deal() -> None:
 def test_the_public_deals_are_frozen() -> None:
     decks = draw_deals(1000, num_players=4, seed=PUBLIC_SEED)
     assert hashlib.sha256(decks.tobytes()).hexdigest()[:16] == "ccc45d262a8594b0"
+
+
+def test_no_byte_of_a_file_of_games_can_be_wrong_unnoticed(tmp_path: Path) -> None:
+    path = tmp_path / "games.npz"
+    expected = played(["greedy", "random"], deals=2)
+    expected.save(path)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        wrong = whole[place] ^ (0xFF if place % 9 == 8 else 1 << place % 9)
+        path.write_bytes(whole[:place] + bytes([wrong]) + whole[place + 1 :])
+        try:
+            found = Match.load(path)
+        except ValueError as error:
+            assert str(error).startswith(f"{path}: expected the games of a match; the file is")
+        else:  # a byte that means nothing, such as the time of an entry
+            assert_same(found, expected)
+
+
+def test_games_that_were_changed_have_another_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "games.npz"
+    played(["greedy", "random"], deals=2).save(path)
+    with np.load(path) as file:
+        columns = dict(file)
+    for name in columns:
+        changed = columns[name].reshape(-1).copy()
+        changed.view(np.uint8)[0] ^= 1
+        np.savez(path, **(columns | {name: changed.reshape(columns[name].shape)}))
+        with pytest.raises(ValueError, match="the file is damaged"):
+            Match.load(path)
+    np.savez(path, **{name: columns[name] for name in columns if name != "checksum"})
+    with pytest.raises(ValueError, match="the file is damaged"):
+        Match.load(path)

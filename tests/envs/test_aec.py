@@ -552,7 +552,7 @@ def test_long_run_of_pictures_fits_the_terminal_and_is_the_result_at_the_end() -
 
 @pytest.mark.skipif(not hasattr(pettingzoo, "register"), reason="PettingZoo has it from 1.27 on")
 def test_pettingzoo_makes_it_by_name_where_it_can() -> None:
-    game = pettingzoo.make("aec", "threeup-v0", num_players=3, cut_off="termination")
+    game = pettingzoo.make("aec", "threeup-v1", num_players=3, cut_off="termination")
     assert game.unwrapped.cut_off == "termination"
     code = (
         "import pettingzoo; del pettingzoo.register\n"  # as before 1.27

@@ -263,7 +263,7 @@ COMBINATIONS = list(product([False, True], ["truncation", "termination"]))
 @pytest.mark.parametrize("max_steps", [1, 1000])
 def test_gymnasiums_checker_passes(dict_observation: bool, cut_off: str, max_steps: int) -> None:
     made = gymnasium.make(
-        "threeup_env/ThreeUp-v0",
+        "threeup_env/ThreeUp-v1",
         dict_observation=dict_observation,
         cut_off=cut_off,
         max_steps=max_steps,
@@ -277,7 +277,7 @@ def test_gymnasium_makes_them_by_name(
     dict_observation: bool, cut_off: str, mode: AutoresetMode
 ) -> None:
     envs = gymnasium.make_vec(
-        "threeup_env/ThreeUp-v0",
+        "threeup_env/ThreeUp-v1",
         num_envs=3,
         dict_observation=dict_observation,
         cut_off=cut_off,

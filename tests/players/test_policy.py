@@ -140,13 +140,17 @@ def test_make_finds_a_policy_by_file_and_by_run_folder(tmp_path: Path) -> None:
     np.testing.assert_array_equal(by_folder.act(*decisions()), by_file.act(*decisions()))
 
 
+LEAVE_OUT = object()
+
+
 def facts_changed(**changes: Any) -> Callable[[Path], None]:
-    """A writer of policy files that state other facts."""
+    """A writer of policy files that state other facts, or not all."""
 
     def write(path: Path) -> None:
         policy_for(2).save(path)
         with safe_open(path, framework="numpy") as file:
             facts = json.loads(file.metadata()["threeup_policy"]) | changes
+            facts = {name: fact for name, fact in facts.items() if fact is not LEAVE_OUT}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
         save_file(tensors, path, metadata={"threeup_policy": json.dumps(facts)})
 
@@ -160,6 +164,29 @@ def write_truncated(path: Path) -> None:
 
 def write_foreign(path: Path) -> None:
     save_file({"weights": np.zeros(3, np.float32)}, path, metadata={"format": "pt"})
+
+
+def write_weight(number: float) -> Callable[[Path], None]:
+    """A writer of policy files with a weight that is no number."""
+
+    def write(path: Path) -> None:
+        facts_changed()(path)
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+        tensors["1.biases"][3] = number
+        save_file(tensors, path, metadata=metadata)
+
+    return write
+
+
+def write_header(header: str) -> Callable[[Path], None]:
+    """A writer of policy files with other words for facts."""
+
+    def write(path: Path) -> None:
+        save_file({"x": np.zeros(3)}, path, metadata={"threeup_policy": header})
+
+    return write
 
 
 class Bomb:
@@ -192,6 +219,50 @@ def write_pickle(path: Path) -> None:
             facts_changed(architecture={"layers": [136, 32, 94]}), "expected tensor", id="shapes"
         ),
         pytest.param(facts_changed(num_players=[6]), "expected 264 inputs", id="table size"),
+        *(
+            pytest.param(
+                facts_changed(**{name: value}),
+                f"expected {name}, .*; got {got}",
+                id=f"{name} {got}",
+            )
+            for name, value, got in (
+                ("temperature", 0, "0"),
+                ("temperature", -1, "-1"),
+                ("temperature", float("nan"), "nan"),
+                ("temperature", "hot", "'hot'"),
+                ("temperature", True, "True"),
+                ("temperature", LEAVE_OUT, "none"),
+                ("architecture", LEAVE_OUT, "none"),
+                ("architecture", [136, 16, 94], r"\[136"),
+                ("training", LEAVE_OUT, "none"),
+                ("training", None, "None"),
+                ("num_players", LEAVE_OUT, "none"),
+                ("num_players", 2, "2"),
+                ("num_players", [], r"\[\]"),
+                ("num_players", ["2"], r"\['2'\]"),
+                ("num_players", [2, 7], r"\[2, 7\]"),
+            )
+        ),
+        *(
+            pytest.param(
+                facts_changed(architecture={"layers": [136, 16, 94]} | {name: value}),
+                f"architecture: expected {name}, .*; got {got}",
+                id=f"{name} {got}",
+            )
+            for name, value, got in (
+                ("layers", [136], r"\[136\]"),
+                ("layers", [136, "16", 94], r"\[136, '16', 94\]"),
+                ("layers", None, "None"),
+                ("activation", "tanh", "'tanh'"),
+                ("activation", None, "None"),
+                ("levels", -1, "-1"),
+                ("levels", "2", "'2'"),
+            )
+        ),
+        pytest.param(write_weight(np.nan), "expected finite numbers in tensor '1.bia", id="nan"),
+        pytest.param(write_weight(np.inf), "expected finite numbers in tensor '1.bia", id="inf"),
+        pytest.param(write_header("[" * 100_000), "expected the facts", id="brackets"),
+        pytest.param(write_header("[]"), "expected a JSON object; got list", id="list"),
         pytest.param(
             facts_changed(architecture={"layers": [136, 16, 94], "levels": 2}),
             "expected 408 inputs",
@@ -207,6 +278,17 @@ def test_what_is_no_policy_for_this_environment_is_refused_by_name(
     with pytest.raises(ValueError, match=message) as refusal:
         threeup_agents.make(str(path))
     assert str(path) in str(refusal.value)
+
+
+def test_a_policy_that_has_diverged_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "policy.safetensors"
+    policy_for(2).save(path)
+    before = path.read_bytes()
+    diverged = policy_for(2, seed=1)
+    diverged.layers[0][0][2, 3] = np.nan
+    with pytest.raises(ValueError, match=r"policy\.safetensors': expected finite weights"):
+        diverged.save(path)
+    assert path.read_bytes() == before
 
 
 SHIPPED = sorted(ppo.SHIPPED.glob("ppo-*.safetensors"))

@@ -141,6 +141,10 @@ def test_only_a_game_that_has_been_dealt_is_recorded() -> None:
         ({"agents": ["random"]}, "agents: expected 2; got 1"),
         ({"num_players": 7, "agents": ["x"] * 7}, "num_players: expected 2 to 6"),
         ({"variant": "big"}, "variant: expected one of"),
+        ({"max_steps": 10**30}, "max_steps"),
+        ({"deck": [10**30]}, "deck"),
+        ({"actions": [10**30]}, "action 1: "),
+        ({"weights": [{"0": 10**400}] * 5}, "too large"),
         ({"max_steps": 1}, "action 2: expected none, the game has ended"),
         ({"weights": [None]}, "weights: expected 5; got 1"),
         ({"weights": [{"0": -1}] * 5}, "weights: expected a number of an action"),
@@ -163,7 +167,8 @@ def test_a_damaged_or_foreign_file_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    "words", ["", "{", "[1, 2]", "3", '{"format": "threeup recording"}', "\xff"]
+    "words",
+    ["", "{", "[1, 2]", "3", '{"format": "threeup recording"}', "\xff", "[" * 100_000],
 )
 def test_any_other_file_is_refused_by_name(words: str, tmp_path: Path) -> None:
     path = tmp_path / "game.json"
@@ -187,6 +192,43 @@ def test_a_game_of_a_run_is_loaded(tmp_path: Path) -> None:
     assert final_states(recording)["winner"] >= 0
     assert command.main([str(tmp_path), "--game", "3", "--out", str(tmp_path / "r.html")]) == 0
     assert (tmp_path / "r.html").read_text() == page(recording).html
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_players": "2"}, "expected num_players, an integer from 2 to 6; got '2'"),
+        ({"num_players": None}, "expected num_players, an integer from 2 to 6; got none"),
+        ({"num_players": 3}, "expected line_ups of 3 agents; got "),
+        ({"deals_played": 4.5}, "expected deals_played, an integer from 1 to "),
+        ({"deals_played": 10**9}, "expected deals_played as the folder games holds; got 10000"),
+        ({"line_ups": [["greedy", 3]]}, "expected line_ups, a list of at least 1, each a list"),
+        ({"line_ups": None}, "expected line_ups, a list of at least 1, each a list of at least 2"),
+        ({"settings": []}, "expected settings, an object with variant, deal_set, seed, max_steps"),
+        ({"settings": {"variant": "big"}}, "expected settings, an object with variant"),
+        ({"stopping": 3}, "expected stopping, null or an object with looks; got 3"),
+    ],
+)
+def test_results_that_were_edited_are_refused_by_name(
+    change: dict[str, Any], message: str, run: Path, tmp_path: Path
+) -> None:
+    results = json.loads((run / "results.json").read_text()) | change
+    kept = {name: value for name, value in results.items() if value is not None}
+    (tmp_path / "results.json").write_text(json.dumps({"stopping": None} | kept))
+    (tmp_path / "games").symlink_to(run / "games")
+    with pytest.raises(ValueError, match=re.escape(message)) as refusal:
+        recording_of(tmp_path, 3)
+    assert str(refusal.value).startswith(f"{tmp_path / 'results.json'}: ")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small run."""
+    from threeup_agents import evaluation
+
+    folder = tmp_path_factory.mktemp("run")
+    evaluation.run(evaluation.Config(("random", "greedy"), deals=4, out=folder))
+    return folder
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

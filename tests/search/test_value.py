@@ -1,5 +1,7 @@
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +26,10 @@ from threeup_env.engine.rules import win_share, write_legal_actions
 from threeup_env.engine.state import EMPTY, ENV_ID, STATE_DTYPE, Record
 
 SIZES = range(2, 7)
+FACTS = json.dumps({"num_players": 3, "env": ENV_ID})
 
 
-def games(num_players: int, count: int = 40, variant: str = "standard", **settings: int) -> Batch:
+def games(num_players: int, count: int = 40, variant: str = "standard", **settings: Any) -> Batch:
     """Games from early to late play, all of them laid out and none of them ended."""
     batch = Batch(count, num_players, variant, seed=7, autoreset=False, **settings)
     batch.reset()
@@ -151,7 +154,7 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"ppo-3\.safetensors': expected a value network; got"):
         read(policy, 3)
     save_file(shipped(3)._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
-    with pytest.raises(ValueError, match="expected a value network of threeup-v1; got one of None"):
+    with pytest.raises(ValueError, match=r"expected env, one of .*threeup-v1.*; got none"):
         read(torn, 3)
     other = shipped(3)._replace(second=np.zeros((64, 16), np.float32))
     save_file(
@@ -159,6 +162,37 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=r"expected a value network for 3 players, layers .*16"):
         read(torn, 3)
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "message"),
+    [
+        ("{}", {}, "expected num_players, an integer from 2 to 6; got none"),
+        ('{"num_players": "3"}', {}, "expected num_players, an integer from 2 to 6; got '3'"),
+        ("[3]", {}, "expected a JSON object; got list"),
+        ("[" * 100_000, {}, "expected a value network; got too many brackets"),
+        (FACTS, {"last_bias": np.array([np.nan], "f4")}, "in tensor 'last_bias'"),
+        (FACTS, {"last_bias": np.zeros(1)}, "float32 numbers in tensor 'last_b"),
+    ],
+)
+def test_a_damaged_network_is_refused_by_name(
+    facts: str, changes: dict[str, np.ndarray], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "value.safetensors"
+    save_file(shipped(3)._asdict() | changes, path, metadata={value.FACTS: facts})
+    with pytest.raises(ValueError, match=re.escape(message)) as refusal:
+        read(path, 3)
+    assert str(refusal.value).startswith(f"'{path}': ")
+
+
+def test_a_fit_that_diverges_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from threeup_agents.training.fit_value import Config, main
+
+    config = Config(2, 3_000, 500, 2, 512, learning_rate=1e30, out=tmp_path / "value")
+    with pytest.raises(ValueError, match=r"fit at learning rate 1e[+]30: expected a finite loss"):
+        main(config)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_network_is_another_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

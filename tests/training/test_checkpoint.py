@@ -4,6 +4,7 @@ import gc
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from stable_baselines3.common.logger import Logger
 
@@ -30,6 +31,7 @@ from threeup_agents.training.callback import Watch
 from threeup_agents.training.ladder import Measurement
 from threeup_agents.training.selfplay import SelfPlayPPO
 from threeup_agents.training.settings import PRESETS, Config, check
+from threeup_env.engine.state import STATE_DTYPE
 
 ROOT = Path(__file__).parents[2]
 torch.set_num_threads(1)  # these networks are too small for more
@@ -153,6 +155,91 @@ def test_what_is_no_checkpoint_is_refused_by_name(tmp_path: Path, spoil: str) ->
         checkpoint.load(path, model)
 
 
+def change_header(path: Path, place: tuple[str, ...], value: Any) -> None:
+    """Let a checkpoint say something else at a place of its header; LEAVE_OUT: nothing."""
+    with safe_open(path, framework="pt") as file:
+        header = json.loads(file.metadata()["threeup_checkpoint"])
+    inner = header
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    if value is LEAVE_OUT:
+        del inner[place[-1]]
+    save_file(load_file(path), path, {"threeup_checkpoint": json.dumps(header)})
+
+
+LEAVE_OUT = object()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("pool",), "x", "expected pool, a list, each an integer from 1"),
+        (("pool",), [4], "expected a training state; got 'pool.0.3.weights'"),
+        (("counters",), LEAVE_OUT, "expected counters, an object; got none"),
+        (("counters", "num_timesteps"), "9", "counters: expected num_timesteps, an integer from 0"),
+        (("counters", "num_snapshots"), LEAVE_OUT, "counters: expected num_snapshots, an integer"),
+        (("tally",), 3, "expected tally, an object, each of it a finite number; got 3"),
+        (("tally",), {"games": "many"}, "expected tally, an object, each of it a finite"),
+        (("rng",), {}, "expected a training state; got "),
+        (("rng", "state", "inc"), -1, "expected a training state; got "),
+        (("facts",), [], "expected facts, an object; got []"),
+        (("facts", "seconds"), "1", "expected seconds, a finite number of at least 0; got '1'"),
+        (("facts", "due"), {}, "expected due, an object with checkpoint, ladder, snapshot; got {}"),
+        (("facts", "measurements"), [{}], "expected measurements, a list, each an object with"),
+        (("facts", "started_from"), "ppo", "expected started_from, null or an object; got 'ppo'"),
+    ],
+)
+def test_a_checkpoint_that_was_edited_is_refused_by_name(
+    place: tuple[str, ...],
+    value: Any,
+    message: str,
+    short_run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(short_run, tmp_path / "run")
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    change_header(path, place, value)
+    assert train.main(["--resume", str(tmp_path / "run"), "--decisions", "2000"]) == 2
+    error = capsys.readouterr().err
+    assert str(path) in error
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("torch_rng", None),
+        ("torch_rng", torch.zeros(3)),
+        ("optimizer.x.step", torch.zeros(1)),
+        ("optimizer.0.exp_avg", None),
+        ("policy.actor.0.bias", torch.full((16,), torch.nan)),
+        ("carried.actions", None),
+        ("states", torch.zeros(32, STATE_DTYPE.itemsize, dtype=torch.uint8)),
+    ],
+)
+def test_a_checkpoint_with_other_tensors_is_refused_by_name(
+    name: str, value: torch.Tensor | None, short_run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    with safe_open(short_run / "checkpoint.safetensors", framework="pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(short_run / "checkpoint.safetensors")
+    tensors.pop(name, None)
+    save_file(tensors | ({} if value is None else {name: value}), path, metadata)
+    with pytest.raises(ValueError, match=r"checkpoint '.*checkpoint.safetensors': expected"):
+        checkpoint.load(path, run.build(train.parse(SHORT)))
+
+
+@pytest.fixture(scope="module")
+def short_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of a few updates."""
+    folder = tmp_path_factory.mktemp("short") / "run"
+    assert train.main([*SHORT, "--decisions", "1000", "--run-dir", str(folder)]) == 0
+    return folder
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -177,6 +264,10 @@ def test_a_checkpoint_of_other_settings_is_refused(
         ('{"config": 3}', "expected the settings of a run under 'config'; got 3"),
         ('{"config": {"seed": 1, "lr": 2}}', "expected settings of a training run; got lr too"),
         ('{"config": {"seed": null}}', "expected seed like 0; got None"),
+        ('{"config": {"seed": true}}', "expected seed like 0; got True"),
+        ('{"config": {"hidden": ["a"]}}', "expected hidden like (128, 128); got ['a']"),
+        ('{"config": {"opponents": [1]}}', "expected opponents like (); got [1]"),
+        ("[" * 100_000, "expected a JSON file; too many brackets in each other"),
         ('{"config": {"hidden": 5}}', "expected hidden like (128, 128); got 5"),
         ('{"config": {"ladder": "greedy"}}', "expected ladder like ('greedy',); got 'greedy'"),
         ('{"config": {"se', "expected a JSON file; Unterminated string"),
@@ -205,7 +296,8 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(
     with monkeypatch.context() as context:
         context.setattr(Watch, "_measure", stop)
         assert train.main(command) == train.INTERRUPTED
-    assert f"interrupted; --resume {tmp_path / 'run'} goes on" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"interrupted; --resume {tmp_path / 'run'} goes on from decision 1," in said
     assert train.main(["--resume", str(tmp_path / "run")]) == 0
 
 
@@ -253,6 +345,12 @@ def test_a_run_goes_on_without_the_policy_that_it_started_from(tmp_path: Path) -
         (["--snapshot-every", "9"], "snapshot_every: expected one_seat or an opponent_share above"),
         (["--opponent-share", "0.5"], "opponent_share: expected opponents or snapshot_every"),
         (["--teacher", "careful"], "teacher: expected teacher_decisions above 0 beside it"),
+        (
+            ["--num-games", "32", "--rollout-steps", "16", "--minibatch", "513"],
+            "minibatch: expected at most the 512 decisions of a rollout, num_games 32 times "
+            "rollout_steps 16; got 513",
+        ),
+        (["--learning-rate", "inf"], "learning_rate: expected a finite number; got inf"),
         (["--minibatch", "1"], "minibatch: expected at least 2; got 1"),
         (["--entropy", "nan"], "entropy: expected at least 0; got nan"),
         (["--clip", "0"], "clip: expected more than 0; got 0.0"),
@@ -382,7 +480,8 @@ def test_decisions_a_second_are_those_of_the_time_that_they_took(
     speeds: list[float] = []
     monkeypatch.setattr(Logger, "record", note)
     monkeypatch.setattr(watch, "time", SimpleNamespace(perf_counter=lambda: next(seconds)))
-    options = ["--num-games", "32", "--rollout-steps", "16", "--decisions", "2048"]
+    options = ["--num-games", "32", "--rollout-steps", "16", "--minibatch", "512"]
+    options += ["--decisions", "2048"]
     assert train.main([*options, "--ladder-deals", "2", "--run-dir", str(tmp_path / "run")]) == 0
     # The clock is read twice between two updates: they are a second apart.
     assert speeds == [32 * 16] * 4

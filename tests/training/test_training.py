@@ -231,8 +231,8 @@ def test_training_starts_from_a_policy() -> None:
 def test_a_run_that_learns_nothing_ends_as_the_policy_that_it_starts_from(tmp_path: Path) -> None:
     options = ["--num-players", "3", "--num-games", "32", "--rollout-steps", "16"]
     options += ["--hidden", "256", "256", "--levels", str(ppo.shipped(3).levels)]
-    options += ["--decisions", "500", "--learning-rate", "1e-12", "--num-threads", "1"]
-    options += ["--ladder-deals", "5", "--run-dir", str(tmp_path / "run")]
+    options += ["--minibatch", "512", "--decisions", "500", "--learning-rate", "1e-12"]
+    options += ["--num-threads", "1", "--ladder-deals", "5", "--run-dir", str(tmp_path / "run")]
     assert train.main([*options, "--start-from", "ppo"]) == 0
     exported = ppo.read(tmp_path / "run" / "policy.safetensors")
     for own, other in zip(exported.layers, ppo.shipped(3).layers, strict=True):

@@ -22,17 +22,13 @@ together; each is told in a last, dead step of its own, in the order of the seat
 action ends the game of an `env` with -1 for the offender and 0 for the others; `raw_env` raises
 `IllegalActionError` and changes nothing.
 
-### Resetting
-`reset(seed)` starts the stream that the deck is shuffled from, `reset()` goes on with it;
-`reset(options={"deck": ranks})` deals that deck instead, front first.
-
 ### Version History
 * v1: A game that is cut off has no winner; observations hold the bounds that pick-ups tell
 * v0: Initial version
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -66,9 +62,6 @@ Observation: TypeAlias = dict[str, npt.NDArray[np.int8]]
 """What `observe` gives: `"observation"` int8 `[F]` and `"action_mask"` int8 `[A]`."""
 Env: TypeAlias = pettingzoo.AECEnv[str, Observation, int | None]
 
-OPTIONS: Final = ("deck",)
-"""The keys that `reset` knows in its options."""
-
 
 def env(
     num_players: int = 2,
@@ -77,7 +70,7 @@ def env(
     render_mode: str | None = None,
     cut_off: str = "truncation",
 ) -> Env:
-    """Make the game with PettingZoo's usual wrappers; the arguments are those of `raw_env`.
+    """Make the game with PettingZoo's usual wrappers; `raw_env` says more of the arguments.
 
     Args:
         num_players: seats at the table.
@@ -110,8 +103,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
         max_steps: the action that cuts the game off if it doesn't win it (R21).
         render_mode: how `render` shows what the seat to act sees: `"ansi"` as text,
             `"rgb_array"` as pixels, `"human"` in a window after each step; None for not at all.
-        cut_off: report a game that is cut off as a `"truncation"` or a `"termination"`; the
-            rewards are the real outcome (R21) either way.
+        cut_off: report it as a `"truncation"` or a `"termination"`; the rewards are real (R21).
 
     Attributes:
         history: the record after the deal and the actions since; None before the first
@@ -179,7 +171,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             ValueError: a negative seed, or not a permutation of the variant's deck.
         """
         seed = check_seed(seed)
-        deck = known_options(options, *OPTIONS).get("deck")
+        deck = known_options(options, "deck").get("deck")
         self._batch.reset(seed=seed, decks=None if deck is None else [deck])
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)

@@ -3,19 +3,27 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from threeup_agents import specs
 from threeup_agents.arena.match import Match
 from threeup_agents.files import atomic_write
 
+_FORMULA: Final = ("=", "+", "-", "@", "'", "\t", "\r")
+
 
 def write_games(path: Path, matches: Sequence[Match]) -> None:
-    """Write a row a game."""
+    """Write a row a game.
+
+    A spreadsheet would run a cell that begins with =, +, - or @ as a formula. An agent's name
+    that does gets a ' before it, as for text that is typed there; so does one that begins with
+    ' or a tab, so that two names never become one.
+    """
     with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         game = 0
@@ -23,9 +31,18 @@ def write_games(path: Path, matches: Sequence[Match]) -> None:
             columns = match.columns()
             if game == 0:
                 writer.writerow(["game", *columns])
-            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            cells = {name: column.tolist() for name, column in columns.items()}
+            for name in cells:
+                if name.startswith("agent_"):
+                    cells[name] = list(map(_as_text, cells[name]))
+            for row in zip(*cells.values(), strict=True):
                 writer.writerow([game, *row])
                 game += 1
+
+
+def _as_text(name: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def show_agents() -> None:
@@ -49,7 +66,7 @@ def show(results: dict[str, Any]) -> None:
     for rating in results["ratings"]:
         row = standings[rating["agent"]]
         board.add_row(
-            row["agent"],
+            Text(row["agent"]),
             f"{rating['rating']:+.2f}",
             f"{rating['low']:+.2f} {rating['high']:+.2f}",
             f"{row['win_share']:.3f}",
@@ -63,8 +80,8 @@ def show(results: dict[str, Any]) -> None:
     for pair in results["pairings"]:
         share, low, high = (f"{pair[name]:.3f}" for name in ("win_share", "low", "high"))
         duels.add_row(
-            pair["agent"],
-            pair["against"],
+            Text(pair["agent"]),
+            Text(pair["against"]),
             share,
             f"{low} {high}",
             _share(pair["decided_share"]),

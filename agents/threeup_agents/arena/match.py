@@ -1,5 +1,7 @@
 """The games of one line-up as columns: what a match leaves behind."""
 
+import tokenize
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,9 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from threeup_agents.files import atomic_write
+from threeup_agents.files import atomic_write, checksum
 
 _SUMMED: Final = ("seconds", "decisions")
+_CHECKSUM: Final = "checksum"
+_DAMAGED: Final = (
+    *(BadZipFile, zlib.error, tokenize.TokenError, RuntimeError, SyntaxError),
+    *(EOFError, LookupError, ValueError, TypeError, OSError, MemoryError, OverflowError),
+)
+"""What reading a damaged `.npz` file may raise, by the byte that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,11 @@ class Match:
         Raises:
             OSError: e.g. a full disk; then no file is left behind.
         """
-        arrays = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        arrays: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        arrays["line_up"] = np.array(self.line_up)
+        arrays[_CHECKSUM] = np.array(checksum(arrays))
         with atomic_write(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, line_up=np.array(self.line_up), **arrays)
+            np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Match":
@@ -124,10 +134,13 @@ class Match:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as columns:
                 arrays = {field.name: columns[field.name] for field in fields(cls)}
+                kept = columns[_CHECKSUM].item()
+            if kept != checksum(arrays):
+                raise ValueError("its checksum is another")
             line_up = tuple(arrays.pop("line_up").tolist())
             match = cls(line_up, **arrays)
             match.check()
-        except (BadZipFile, EOFError, KeyError, ValueError, OSError) as error:
+        except _DAMAGED as error:
             raise ValueError(
                 f"{path}: expected the games of a match; the file is damaged ({error}). "
                 "Delete it and run the same command to play them again"

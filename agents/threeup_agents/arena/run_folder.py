@@ -17,6 +17,8 @@ IDENTITY: Final = "run.json"
 class Folder:
     """Keeps blocks of games; without a path it keeps nothing.
 
+    Who writes into it keeps other processes out by `files.hold`.
+
     Args:
         path: of the folder, made if need be.
         identity: what decides the games of a block beside its line-up and deals. A folder

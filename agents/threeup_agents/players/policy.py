@@ -11,11 +11,21 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from threeup_agents.files import atomic_write
+from threeup_agents.files import (
+    OBJECT,
+    atomic_write,
+    check_fields,
+    list_of,
+    number,
+    one_of,
+    parse_json,
+    read_tensors,
+    whole,
+)
 from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS, action_id
+from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS
 from threeup_env.engine.checks import checked_masks, checked_observations
 from threeup_env.engine.observation import OBSERVATION_DTYPE, num_players_of, observation_size
 from threeup_env.engine.state import ENV_ID
@@ -27,6 +37,17 @@ SHIPPED: Final = Path(__file__).parent / "policies"
 TEMPERATURE: Final = 1.0
 """Divides the logits of a policy that doesn't say otherwise."""
 _KEY: Final = "threeup_policy"
+_FACTS: Final = {
+    "num_players": list_of(whole(MIN_SEATS, MAX_SEATS), least=1),
+    "temperature": number(above=0),
+    "architecture": OBJECT,
+    "training": OBJECT,
+}
+_ARCHITECTURE: Final = {
+    "layers": list_of(whole(1), least=2),
+    "activation": one_of("relu"),
+    "levels": whole(0),
+}
 
 Layers = Sequence[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]
 """Weights `[out, in]` and biases `[out]` of each layer; ReLU between them."""
@@ -105,7 +126,14 @@ class Policy:
         return weights
 
     def save(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file, whole or not at all.
+
+        Raises:
+            ValueError: a weight isn't finite.
+            OSError: e.g. a full disk; then the file that was there is still there.
+        """
+        if not all(np.isfinite(array).all() for layer in self.layers for array in layer):
+            raise ValueError(f"policy {str(path)!r}: expected finite weights; they have diverged")
         facts = {
             "format": FORMAT,
             "env": ENV_ID,
@@ -261,24 +289,22 @@ def read(path: Path) -> Policy:
     Raises:
         ValueError: not a policy file, truncated, or made for another environment.
     """
+    where = f"policy {str(path)!r}"
+    metadata, tensors = read_tensors(path, f"{where}: expected a policy file", "numpy")
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"policy {str(path)!r}: expected a policy file; got {error}") from error
-    try:
-        facts = json.loads(metadata[_KEY])
-    except (KeyError, json.JSONDecodeError):
+        facts = parse_json(metadata[_KEY])
+    except (KeyError, ValueError):
         raise ValueError(
-            f"policy {str(path)!r}: expected the facts {_KEY!r} in its header; got {metadata!r}"
+            f"{where}: expected the facts {_KEY!r} in its header; got {metadata!r:.200}"
         ) from None
+    check_fields(where, facts, {})
     for key, expected in (("format", FORMAT), ("env", ENV_ID), ("layout", layout())):
         if facts.get(key) != expected:
-            raise ValueError(
-                f"policy {str(path)!r}: expected {key} {expected!r}; got {facts.get(key)!r}"
-            )
-    levels = facts["architecture"].get("levels", 0)
+            raise ValueError(f"{where}: expected {key} {expected!r}; got {facts.get(key)!r:.80}")
+    check_fields(where, facts, _FACTS)
+    architecture = {"activation": "relu", "levels": 0} | facts["architecture"]
+    check_fields(f"{where}: architecture", architecture, _ARCHITECTURE)
+    levels = architecture["levels"]
     return Policy(
         _layers(path, facts, levels, tensors),
         tuple(facts["num_players"]),
@@ -300,6 +326,10 @@ def _layers(path: Path, facts: dict[str, Any], levels: int, tensors: dict[str, A
                 raise ValueError(
                     f"policy {str(path)!r}: expected tensor {name!r}, float32 of shape {shape}; "
                     f"got {got}"
+                )
+            if not np.isfinite(found).all():
+                raise ValueError(
+                    f"policy {str(path)!r}: expected finite numbers in tensor {name!r}"
                 )
         layers.append((tensors[f"{i}.weights"], tensors[f"{i}.biases"]))
     inputs = observation_size(max(facts["num_players"])) * (1 + levels)

@@ -2,21 +2,49 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.arena.line_ups import LineUp
 from threeup_agents.arena.match import Match
-from threeup_agents.arena.play import play_block
+from threeup_agents.arena.play import BLOCK_GAMES, play_block
 from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block
 from threeup_agents.arena.tournament import decks_of, part, stretches
-from threeup_agents.files import read_json
+from threeup_agents.files import (
+    TEXT,
+    check_fields,
+    list_of,
+    object_of,
+    one_of,
+    optional,
+    read_json,
+    whole,
+)
 from threeup_agents.replay.recording import Recording
 from threeup_env.engine.batch import Batch
+from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS, VARIANT_NAMES
 from threeup_env.view.text import table_text
 from threeup_env.view.words import action_text
+
+_MANY: Final = 10**9
+"""More games than any run has, and more steps than any game."""
+_RESULTS: Final = {
+    "num_players": whole(MIN_SEATS, MAX_SEATS),
+    "deals_played": whole(1, _MANY),
+    "line_ups": list_of(list_of(TEXT, least=MIN_SEATS), least=1),
+    "settings": object_of(
+        {
+            "variant": one_of(*VARIANT_NAMES),
+            "deal_set": one_of("fresh", "public"),
+            "seed": whole(),
+            "max_steps": whole(1, _MANY),
+        }
+    ),
+    "stopping": optional(object_of({"looks": list_of(whole(1, _MANY))})),
+}
+"""What is read of `results.json`."""
 
 
 def replay(folder: Path, game: int) -> Iterator[str]:
@@ -54,7 +82,7 @@ def recording_of(folder: Path, game: int) -> Recording:
 
 def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     """The block that holds a game, its row there, its rotation, and the game itself."""
-    results = read_json(folder / RESULTS)
+    results = _read_results(folder)
     line_up, deal, rotation = _find(results, game)
     stored = _block_of(folder, results, line_up, deal)
     row = (deal - int(stored.deal[0])) * len(line_up) + rotation
@@ -71,6 +99,24 @@ def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
         settings["max_steps"],
     )
     return stored, row, rotation, recording
+
+
+def _read_results(folder: Path) -> dict[str, Any]:
+    """What a run has found, as far as its games can be told from it."""
+    path = folder / RESULTS
+    results = read_json(path)
+    check_fields(str(path), results, _RESULTS)
+    num_players, line_ups = results["num_players"], results["line_ups"]
+    if any(len(line_up) != num_players for line_up in line_ups):
+        raise ValueError(f"{path}: expected line_ups of {num_players} agents; got {line_ups!r:.80}")
+    games = num_players * results["deals_played"] * len(line_ups)
+    files = sum(1 for _ in (folder / GAMES).glob("*.npz"))
+    if games > files * BLOCK_GAMES:
+        raise ValueError(
+            f"{path}: expected deals_played as the folder {GAMES} holds; got "
+            f"{results['deals_played']} with {files} files there"
+        )
+    return results
 
 
 def _find(results: dict[str, Any], game: int) -> tuple[LineUp, int, int]:

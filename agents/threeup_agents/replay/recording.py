@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents import specs
-from threeup_agents.files import write_text
+from threeup_agents.files import parse_json, write_text
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.batch import Batch
@@ -137,11 +137,11 @@ class Recording:
             OSError: it can't be read.
         """
         try:
-            facts = json.loads(path.read_bytes())
+            facts = parse_json(path.read_bytes())
             recording = cls._from_facts(facts)
             for _ in recording.play():
                 pass
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"{path}: expected a recorded game; {_reason(error)}") from error
         return recording
 

@@ -6,17 +6,16 @@ that far fewer worlds tell two actions apart. It reads a game in full. That is f
 a search has drawn; no agent ever gets the true one.
 """
 
-import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 
+from threeup_agents.files import check_fields, one_of, parse_json, read_tensors, whole
 from threeup_agents.search.rollouts import rollout_action
-from threeup_env.engine.cards import NUM_RANKS, VARIANT_NAMES
+from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS, NUM_RANKS, VARIANT_NAMES
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.observation import MANY_STEPS
 from threeup_env.engine.rules import apply_action, cards_left, win_share, write_legal_actions
@@ -84,24 +83,26 @@ def read(path: Path, num_players: int) -> ValueNetwork:
     Raises:
         ValueError: no such file, a damaged one, or one for another table size or layout.
     """
+    where = repr(str(path))
+    metadata, tensors = read_tensors(path, f"{where}: expected a value network", "numpy")
     try:
-        with safe_open(path, framework="numpy") as file:
-            facts = json.loads((file.metadata() or {}).get(FACTS, "{}"))
-            layers = [file.get_tensor(name) for name in ValueNetwork._fields]
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{str(path)!r}: expected a value network; got {error}") from error
-    if facts.get("env") != ENV_ID:
-        raise ValueError(
-            f"{str(path)!r}: expected a value network of {ENV_ID}; got one of {facts.get('env')}"
-        )
+        facts = parse_json(metadata[FACTS])
+        layers = [tensors[name] for name in ValueNetwork._fields]
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{where}: expected a value network; got {error}") from error
+    fields = {"num_players": whole(MIN_SEATS, MAX_SEATS), "env": one_of(ENV_ID)}
+    check_fields(where, facts, fields)
     first, second = HIDDEN
     expected = [(value_size(num_players), first), (first,), HIDDEN, (second,), (second,), (1,)]
     shapes = [layer.shape for layer in layers]
-    if shapes != expected or facts.get("num_players") != num_players:
+    if shapes != expected or facts["num_players"] != num_players:
         raise ValueError(
-            f"{str(path)!r}: expected a value network for {num_players} players, layers "
-            f"{expected}; got one for {facts.get('num_players')}, {shapes}"
+            f"{where}: expected a value network for {num_players} players, layers "
+            f"{expected}; got one for {facts['num_players']}, {shapes}"
         )
+    for name, layer in zip(ValueNetwork._fields, layers, strict=True):
+        if layer.dtype != np.float32 or not np.isfinite(layer).all():
+            raise ValueError(f"{where}: expected finite float32 numbers in tensor {name!r}")
     return ValueNetwork(*(np.ascontiguousarray(layer, np.float32) for layer in layers))
 
 

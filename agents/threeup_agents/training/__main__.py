@@ -3,6 +3,8 @@
 threeup train --preset quick
 threeup evaluate --agents greedy runs/2p-quick-0
 threeup train --resume runs/2p-quick-0
+
+Ctrl-C and SIGTERM stop a run after its next update, with a checkpoint and its policy.
 """
 
 import argparse
@@ -11,9 +13,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 import tyro
-from safetensors import SafetensorError
 
 from threeup_agents.arena.referee import AgentError
+from threeup_agents.training.interruption import EXIT_CODE, StoppedError, goes_on
 from threeup_agents.training.settings import PRESETS, Config, read_config
 
 INTERRUPTED: Final = 130
@@ -35,17 +37,30 @@ def main(arguments: list[str] | None = None, prog: str = "threeup train") -> int
             raise
         print(f"{prog}: training needs {package}: pip install 'threeup[train]'", file=sys.stderr)
         return USAGE_ERROR
-    # A SafetensorError is a full disk, an AgentError an agent of the ladder that broke a rule.
-    except (ValueError, OSError, SafetensorError, AgentError) as error:
+    # An AgentError is an agent of the ladder that broke a rule.
+    except (ValueError, OSError, AgentError) as error:
         print(f"{prog}: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        folder = None if config is None else config.resume or config.folder()
-        goes_on = folder and (folder / "config.json").exists()
-        hint = f"; --resume {folder} goes on" if goes_on else " before the run began"
-        print(f"{prog}: interrupted{hint}", file=sys.stderr)
-        return INTERRUPTED
+    except StoppedError as stopped:
+        print(f"{prog}: {stopped}", file=sys.stderr)
+        return EXIT_CODE + stopped.number
+    except KeyboardInterrupt as interruption:
+        print(f"{prog}: {_interrupted(config)}", file=sys.stderr)
+        return EXIT_CODE + interruption.args[0] if interruption.args else INTERRUPTED
     return 0
+
+
+def _interrupted(config: Config | None) -> str:
+    """Say what is left of a run that had no time to stop."""
+    folder = None if config is None else config.resume or config.folder()
+    if folder is None or not (folder / "config.json").exists():
+        return "interrupted before the run began"
+    from threeup_agents.training import checkpoint
+
+    try:
+        return goes_on(folder, checkpoint.decisions(folder / checkpoint.FILE))
+    except ValueError as error:
+        return f"interrupted; {error}"
 
 
 def parse(arguments: list[str], prog: str = "threeup train") -> Config:

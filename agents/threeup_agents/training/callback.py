@@ -4,20 +4,48 @@ import gc
 import json
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 from stable_baselines3.common.callbacks import BaseCallback
 
-from threeup_agents.files import atomic_write, write_text
+from threeup_agents.files import (
+    OBJECT,
+    TEXT,
+    atomic_write,
+    check_fields,
+    list_of,
+    number,
+    object_of,
+    optional,
+    whole,
+    write_text,
+)
 from threeup_agents.training import checkpoint, ladder
 from threeup_agents.training.curves import draw_curves
+from threeup_agents.training.interruption import StoppedError, StopRequest
 from threeup_agents.training.ladder import Measurement
 from threeup_agents.training.selfplay import SelfPlayPPO
 from threeup_agents.training.settings import Config
+
+_MEASUREMENT: Final = object_of(
+    {"decisions": whole(), "seconds": number(0), "opponent": TEXT, "mode": TEXT}
+    | {name: number() for name in ("win_share", "low", "high", "cut_off_share")}
+)
+_FACTS: Final = {
+    "seconds": number(0),
+    "decisions": whole(),
+    "due": object_of({name: whole() for name in ("checkpoint", "ladder", "snapshot")}),
+    "commands": list_of(TEXT),
+    "measurements": list_of(_MEASUREMENT),
+    "started_from": optional(OBJECT),
+}
+"""What a checkpoint keeps of a `Watch`."""
 
 
 class Watch(BaseCallback):
@@ -27,6 +55,7 @@ class Watch(BaseCallback):
         settings: of the run.
         folder: of the run.
         console: for the display.
+        request: asks to stop, perhaps.
         begin: called with settings, folder and commands once there is a checkpoint.
     """
 
@@ -37,12 +66,14 @@ class Watch(BaseCallback):
         settings: Config,
         folder: Path,
         console: Console,
+        request: StopRequest,
         begin: Callable[[Config, Path, list[str]], None],
     ) -> None:
         super().__init__()
         self.settings = settings
         self.folder = folder
         self.console = console
+        self.request = request
         self.begin = begin
         self.commands: list[str] = []
         self.started_from: dict[str, Any] | None = None  # facts of that policy's training
@@ -57,16 +88,24 @@ class Watch(BaseCallback):
             BarColumn(),
             TextColumn("{task.percentage:.0f}%"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[news]}"),
+            TextColumn("{task.fields[news]}", markup=False),
             console=console,
             transient=True,
         )
         self._task = self._progress.add_task("training", total=settings.decisions, news="")
 
     def restore(self, facts: dict[str, Any]) -> None:
-        """Go on from a checkpoint's facts."""
+        """Go on from a checkpoint's facts.
+
+        Raises:
+            ValueError: they aren't what `_save` writes.
+        """
+        check_fields(str(self.folder / checkpoint.FILE), {"started_from": None} | facts, _FACTS)
         self.seconds = self._resumed_seconds = facts["seconds"]
-        self.measurements = [Measurement(**measurement) for measurement in facts["measurements"]]
+        names = [field.name for field in fields(Measurement)]
+        self.measurements = [
+            Measurement(**{name: found[name] for name in names}) for found in facts["measurements"]
+        ]
         self._due = facts["due"]
         self._resumed_at = facts["decisions"]
         self.commands[:0] = facts["commands"]
@@ -98,6 +137,10 @@ class Watch(BaseCallback):
     def _on_rollout_start(self) -> None:
         if self.num_timesteps not in (0, self._resumed_at):
             self._after_update()
+        if self.request.number is not None:
+            self._save()
+            self._export()
+            raise StoppedError(self.request.number, self.folder, self.model.num_timesteps)
 
     def _on_rollout_end(self) -> None:
         tally, self.model.env.tally = self.model.env.tally, {}
@@ -151,7 +194,7 @@ class Watch(BaseCallback):
             seconds=self.seconds,
         )
         for warning in ladder.regressions(self.measurements, measurements):
-            self.console.print(f"[bold red]{warning}[/]")
+            self.console.print(Text(warning, style="bold red"))
         self.measurements += measurements
         for measurement in measurements:
             self.logger.record(
@@ -163,24 +206,30 @@ class Watch(BaseCallback):
                 f"{measurement} cut off {measurement.cut_off_share:.3f}",
                 soft_wrap=True,
                 highlight=False,
+                markup=False,
+                emoji=False,
             )
-        curve = [measurement.as_json() for measurement in self.measurements]
+        curve = self._curve()
         write_text(self.folder / "curve.json", json.dumps(curve, indent=1) + "\n")
         with atomic_write(self.folder / "curve.png") as picture:
             draw_curves(self.measurements, settings.num_players, picture)
         gc.collect()  # a figure refers to itself: 3 MB each would wait for a rare collection
-        self._export(curve)
+        self._export()
 
-    def _export(self, curve: list[dict[str, Any]]) -> None:
+    def _curve(self) -> list[dict[str, Any]]:
+        return [measurement.as_json() for measurement in self.measurements]
+
+    def _export(self) -> None:
+        """Write the policy as it is now into the run's folder."""
         before = {} if self.started_from is None else {"started_from": self.started_from}
         policy = self.model.export(
             (self.settings.num_players,),
             self.settings.temperature,
             command="; ".join(self.commands),
             seed=self.settings.seed,
-            decisions=self.num_timesteps,
+            decisions=self.model.num_timesteps,
             seconds=round(self.seconds, 1),
-            curve=curve,
+            curve=self._curve(),
             **before,
         )
         policy.save(self.folder / "policy.safetensors")

@@ -11,19 +11,38 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from threeup_agents.files import atomic_write
+from threeup_agents.files import (
+    OBJECT,
+    atomic_write,
+    check_fields,
+    checksum,
+    dict_of,
+    list_of,
+    number,
+    parse_json,
+    read_tensors,
+    whole,
+)
 from threeup_agents.players.policy import Policy, layout
 from threeup_agents.training.selfplay import SelfPlayPPO
-from threeup_env.engine.state import STATE_DTYPE
+from threeup_env.engine.state import ENV_ID, STATE_DTYPE
 
 FILE: Final = "checkpoint.safetensors"
 """Its name in a run's folder."""
 FORMAT: Final = 1
 """Version of the file."""
 _KEY: Final = "threeup_checkpoint"
+COUNTERS: Final = ("num_timesteps", "_n_updates", "_current_progress_remaining", "num_snapshots")
+"""SB3's counters, by which its schedules go, and the pool's."""
+_HEADER: Final = {
+    "pool": list_of(whole(1)),
+    "counters": OBJECT,
+    "tally": dict_of(number()),
+    "rng": OBJECT,
+    "facts": OBJECT,
+}
 
 
 def save(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
@@ -33,11 +52,18 @@ def save(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
         path: the file.
         model: policy, optimizer, games, pool, counters and streams are taken from it.
         facts: the caller's own, JSON; `load` gives them back.
+
+    Raises:
+        ValueError: a number of the networks or the optimizer isn't finite.
+        OSError: e.g. a full disk; then the checkpoint that was there is still there.
     """
     tensors = {f"policy.{name}": value for name, value in model.policy.state_dict().items()}
     optimizer = model.policy.optimizer.state_dict()
     for index, state in optimizer["state"].items():
         tensors |= {f"optimizer.{index}.{name}": value for name, value in state.items()}
+    for name, value in tensors.items():
+        if not torch.isfinite(value).all():
+            raise ValueError(f"checkpoint {str(path)!r}: expected finite numbers in {name}")
     games = model.env
     arrays = {
         "states": games.batch.states.copy().view(np.uint8).reshape(games.num_envs, -1),
@@ -51,8 +77,11 @@ def save(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
             arrays[f"pool.{index}.{layer}.biases"] = biases
     tensors |= {name: torch.from_numpy(array) for name, array in arrays.items()}
     tensors["torch_rng"] = torch.get_rng_state()
+    contiguous = {name: value.detach().contiguous() for name, value in tensors.items()}
     header = {
         "format": FORMAT,
+        "env": ENV_ID,
+        "checksum": checksum({name: value.numpy() for name, value in contiguous.items()}),
         "layout": layout(),
         "state": repr(STATE_DTYPE.descr),
         "pool": [len(policy.layers) for policy in model.pool],
@@ -61,15 +90,20 @@ def save(path: Path, model: SelfPlayPPO, facts: dict[str, Any]) -> None:
         "rng": model.rng.bit_generator.state,
         "facts": facts,
     }
-    contiguous = {name: value.detach().contiguous() for name, value in tensors.items()}
     with atomic_write(path) as temporary:
         save_file(contiguous, temporary, metadata={_KEY: json.dumps(header)})
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
 
 
-COUNTERS: Final = ("num_timesteps", "_n_updates", "_current_progress_remaining", "num_snapshots")
-"""SB3's counters, by which its schedules go, and the pool's."""
+def decisions(path: Path) -> int:
+    """Decisions that had been trained on when a checkpoint was written.
+
+    Raises:
+        ValueError: not a checkpoint, or truncated.
+    """
+    found: int = _read(path)[0]["counters"]["num_timesteps"]
+    return found
 
 
 def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
@@ -82,7 +116,17 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
         ValueError: not a checkpoint, truncated, or of other settings or another layout.
     """
     header, tensors = _read(path)
-    _check_shapes(path, model, tensors)
+    _check_tensors(path, model, tensors)
+    try:
+        _put(header, tensors, model)
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as e:
+        raise ValueError(f"checkpoint {str(path)!r}: expected a training state; got {e}") from e
+    facts: dict[str, Any] = header["facts"]
+    return facts
+
+
+def _put(header: dict[str, Any], tensors: dict[str, torch.Tensor], model: SelfPlayPPO) -> None:
+    """Put what has been read into a model."""
     policy = {name: tensors[f"policy.{name}"] for name in model.policy.state_dict()}
     model.policy.load_state_dict(policy)
     optimizer = model.policy.optimizer.state_dict()
@@ -104,12 +148,10 @@ def load(path: Path, model: SelfPlayPPO) -> dict[str, Any]:
     model.rng.bit_generator.state = header["rng"]
     torch.set_rng_state(tensors["torch_rng"])
     model._last_obs = games.batch.observations  # else SB3 deals anew
-    facts: dict[str, Any] = header["facts"]
-    return facts
 
 
-def _check_shapes(path: Path, model: SelfPlayPPO, tensors: dict[str, torch.Tensor]) -> None:
-    """Refuse a checkpoint of other networks, table sizes or numbers of games."""
+def _check_tensors(path: Path, model: SelfPlayPPO, tensors: dict[str, torch.Tensor]) -> None:
+    """Refuse a checkpoint of other networks, table sizes, numbers of games, or with no numbers."""
     expected = {f"policy.{name}": value.shape for name, value in model.policy.state_dict().items()}
     expected["states"] = torch.Size((model.env.num_envs, STATE_DTYPE.itemsize))
     expected["seat_agents"] = torch.Size(model.env.seat_agents.shape)
@@ -120,26 +162,32 @@ def _check_shapes(path: Path, model: SelfPlayPPO, tensors: dict[str, torch.Tenso
                 f"checkpoint {str(path)!r}: expected {name} of shape {tuple(shape)}; "
                 f"got {found or 'none'}"
             )
+    for name, value in tensors.items():
+        if value.is_floating_point() and not torch.isfinite(value).all():
+            raise ValueError(f"checkpoint {str(path)!r}: expected finite numbers in {name}")
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"checkpoint {str(path)!r}: expected a checkpoint; got {error}") from error
+    where = f"checkpoint {str(path)!r}"
+    metadata, tensors = read_tensors(path, f"{where}: expected a checkpoint", "pt")
     if _KEY not in metadata:
-        raise ValueError(
-            f"checkpoint {str(path)!r}: expected {_KEY!r} in its header; got {sorted(metadata)}"
-        )
-    header: dict[str, Any] = json.loads(metadata[_KEY])
-    expected = {"format": FORMAT, "layout": layout(), "state": repr(STATE_DTYPE.descr)}
+        raise ValueError(f"{where}: expected {_KEY!r} in its header; got {sorted(metadata)}")
+    try:
+        header = parse_json(metadata[_KEY])
+    except ValueError as error:
+        raise ValueError(f"{where}: expected JSON in its header; {error}") from error
+    check_fields(where, header, {})
+    expected = {"format": FORMAT, "env": ENV_ID, "layout": layout()}
+    expected["state"] = repr(STATE_DTYPE.descr)
     for key, value in expected.items():
         if header.get(key) != value:
-            raise ValueError(
-                f"checkpoint {str(path)!r}: expected {key} {value!r}; got {header.get(key)!r}"
-            )
+            raise ValueError(f"{where}: expected {key} {value!r}; got {header.get(key)!r:.80}")
+    check_fields(where, header, _HEADER)
+    kinds = {name: number() if name.endswith("remaining") else whole() for name in COUNTERS}
+    check_fields(f"{where}: counters", header["counters"], kinds)
+    found = checksum({name: value.numpy() for name, value in tensors.items()})
+    if header.get("checksum", found) != found:  # older ones have none
+        raise ValueError(f"{where}: expected the tensors that were written; the file is damaged")
     return header, tensors
 
 

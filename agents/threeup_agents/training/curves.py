@@ -50,6 +50,11 @@ def training(
 
 def draw_curves(measurements: Sequence[Measurement], num_players: int, path: Path) -> None:
     """Draw strength against decisions and against minutes, as a PNG whatever its name."""
+    with style():
+        _draw_curves(measurements, num_players).savefig(path, format="png")
+
+
+def _draw_curves(measurements: Sequence[Measurement], num_players: int) -> Figure:
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     lines: dict[tuple[str, str], list[Measurement]] = {}
@@ -69,4 +74,4 @@ def draw_curves(measurements: Sequence[Measurement], num_players: int, path: Pat
     left.set_ylabel("share of wins")
     if lines:
         left.legend()
-    figure.savefig(path, format="png")
+    return figure

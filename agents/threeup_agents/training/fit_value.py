@@ -144,7 +144,11 @@ def write_positions(
 
 
 def fit(network: nn.Module, features: torch.Tensor, shares: torch.Tensor, config: Config) -> None:
-    """Minimise the cross-entropy of win shares; features `[N, V]`, shares `[N]`."""
+    """Minimise the cross-entropy of win shares; features `[N, V]`, shares `[N]`.
+
+    Raises:
+        ValueError: the loss isn't finite.
+    """
     optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     steps = config.epochs * (len(features) // config.minibatch)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 1.0 / steps, steps)
@@ -154,6 +158,11 @@ def fit(network: nn.Module, features: torch.Tensor, shares: torch.Tensor, config
             rows = order[start : start + config.minibatch]
             logits = network(features[rows]).flatten()
             loss: Any = nn.functional.binary_cross_entropy_with_logits(logits, shares[rows])
+            if not torch.isfinite(loss):
+                raise ValueError(
+                    f"fit at learning rate {config.learning_rate:g}: expected a finite "
+                    f"loss; got {loss.item()}"
+                )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -161,7 +170,13 @@ def fit(network: nn.Module, features: torch.Tensor, shares: torch.Tensor, config
 
 
 def save(network: nn.Sequential, facts: dict[str, object], path: Path) -> None:
-    """Write the file as `value.read` wants it, whole or not at all."""
+    """Write the file as `value.read` wants it, whole or not at all.
+
+    Raises:
+        ValueError: a weight isn't finite.
+    """
+    if not all(torch.isfinite(parameter).all() for parameter in network.parameters()):
+        raise ValueError(f"{str(path)!r}: expected finite weights; the fit has diverged")
     layers = [layer for layer in network if isinstance(layer, nn.Linear)]
     tensors = []
     for layer in layers:

@@ -118,12 +118,17 @@ class LookAhead(SelfPlayPPO):
         actions = np.empty(len(observations), np.int64)
         with torch.no_grad():
             logits = self.policy.logits(torch.from_numpy(observations)).numpy()
+        self.check_finite("the actor's logits", logits)
         log_probs = np.empty(len(actions), np.float32)
         choose(logits, action_masks, self.rng.random(len(actions)), actions, log_probs)
         return actions
 
     def train(self) -> None:
-        """Fit the actor to the lessons."""
+        """Fit the actor to the lessons.
+
+        Raises:
+            DivergedError: the networks have left the finite numbers.
+        """
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         improvements: list[float] = []  # in win shares, where it looked ahead
@@ -135,6 +140,7 @@ class LookAhead(SelfPlayPPO):
             expected = (torch.softmax(logits, dim=1) * beyond_margin(gains, taught)).sum(dim=1)
             worth_it = GAIN_WEIGHT * (expected + entropies / LOGITS_PER_WIN)
             loss: Any = -torch.where(ahead, worth_it, log_probs).mean()
+            self.check_finite("the loss", loss)
             self.policy.optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
@@ -143,6 +149,7 @@ class LookAhead(SelfPlayPPO):
             best = logits.argmax(dim=1, keepdim=True)
             improvements += gains.gather(1, best)[ahead].flatten().tolist()
             agreements += log_probs.detach().exp()[~ahead].tolist()
+        self.check_networks()
         self._n_updates += self.n_epochs
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if improvements:

@@ -11,12 +11,13 @@ import torch
 from rich.console import Console
 from stable_baselines3.common import logger as sb3_logger
 
-from threeup_agents.files import write_text
+from threeup_agents.files import hold, write_text
 from threeup_agents.training import checkpoint
 from threeup_agents.training.callback import Watch
 from threeup_agents.training.games import Games
+from threeup_agents.training.interruption import StopRequest
 from threeup_agents.training.lookahead import LookAhead
-from threeup_agents.training.selfplay import SelfPlayPPO, policy_of
+from threeup_agents.training.selfplay import DivergedError, SelfPlayPPO, policy_of
 from threeup_agents.training.settings import Config, check
 from threeup_env import Batch
 from threeup_env.engine.rng import TRAINING
@@ -69,40 +70,61 @@ def run(config: Config, arguments: list[str] | None = None) -> Path:
         The exported policy.
 
     Raises:
-        ValueError: settings that can't work, or a checkpoint that doesn't fit.
+        ValueError: settings that can't work, a checkpoint that doesn't fit, a folder that
+            another process trains in, or numbers that have ceased to be finite.
+        OSError: the folder can't be written.
+        StoppedError: as somebody has asked for; the run can go on.
     """
     check(config)
     folder = config.resume or config.folder()
-    if config.resume is None and (folder / "config.json").exists():
-        raise ValueError(f"run_dir: expected a new folder; {str(folder)!r} holds a run (--resume?)")
+    _check_new(config, folder)
     torch.set_num_threads(config.num_threads or torch.get_num_threads())
     model = build(config)
-    watch = Watch(config, folder, Console(stderr=True), write_facts)
-    watch.commands.append(" ".join(["threeup train", *(arguments or [])]))
+    console = Console(stderr=True)
+    with hold(folder), StopRequest(console.print) as request:
+        _check_new(config, folder)  # another run may have begun meanwhile
+        watch = Watch(config, folder, console, request, write_facts)
+        watch.commands.append(" ".join(["threeup train", *(arguments or [])]))
+        _begin(config, folder, model, watch)
+        formats = ["tensorboard"] if _has("tensorboard") else []
+        model.set_logger(sb3_logger.configure(str(folder / "logs"), formats))
+        try:
+            with watch:
+                model.learn(
+                    config.decisions - model.num_timesteps,
+                    callback=watch,
+                    reset_num_timesteps=config.resume is None,
+                )
+        except DivergedError as error:
+            last = checkpoint.decisions(folder / checkpoint.FILE)
+            raise ValueError(
+                f"{error}; --resume {folder} goes on from {last:,} decisions, "
+                "a new run with a smaller --learning-rate may not diverge"
+            ) from error
+    return folder / "policy.safetensors"
+
+
+def _check_new(config: Config, folder: Path) -> None:
+    if config.resume is None and (folder / "config.json").exists():
+        raise ValueError(f"run_dir: expected a new folder; {str(folder)!r} holds a run (--resume?)")
+
+
+def _begin(config: Config, folder: Path, model: SelfPlayPPO, watch: Watch) -> None:
+    """Start from a policy or go on from the folder's checkpoint."""
     if config.resume is None:
         if config.start_from is not None:
             start = policy_of(config.start_from, config.num_players)
             model.policy.load_actor(start)
             watch.started_from = dict(start.training)
-        folder.mkdir(parents=True, exist_ok=True)
         if config.snapshot_every:
             model.add_snapshot(config.pool_size)
-    else:
-        watch.restore(checkpoint.load(folder / checkpoint.FILE, model))
-        if model.num_timesteps >= config.decisions:
-            raise ValueError(
-                f"resume: expected a run with decisions to go; {str(folder)!r} has taken its "
-                f"{config.decisions:,} (--decisions takes it further)"
-            )
-    formats = ["tensorboard"] if _has("tensorboard") else []
-    model.set_logger(sb3_logger.configure(str(folder / "logs"), formats))
-    with watch:
-        model.learn(
-            config.decisions - model.num_timesteps,
-            callback=watch,
-            reset_num_timesteps=config.resume is None,
+        return
+    watch.restore(checkpoint.load(folder / checkpoint.FILE, model))
+    if model.num_timesteps >= config.decisions:
+        raise ValueError(
+            f"resume: expected a run with decisions to go; {str(folder)!r} has taken its "
+            f"{config.decisions:,} (--decisions takes it further)"
         )
-    return folder / "policy.safetensors"
 
 
 def write_facts(config: Config, folder: Path, commands: list[str]) -> None:

@@ -1,7 +1,7 @@
 """Self-play on sb3-contrib's MaskablePPO: every seat's decisions train the policy."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,12 @@ from threeup_agents.training.rollout_buffer import NONE, ChainBuffer
 TEACHER_ENTROPY = 0.1
 """Weight of the entropy bonus while a teacher is imitated. It keeps the probabilities of the
 actions that the teacher doesn't take above zero, so that self-play can still try them."""
+
+_LOSSES: Final = ("loss", "policy_gradient_loss", "value_loss", "entropy_loss")
+
+
+class DivergedError(ValueError):
+    """A loss, a parameter or an output of the networks has ceased to be a finite number."""
 
 
 class SelfPlayPPO(MaskablePPO):
@@ -179,13 +185,44 @@ class SelfPlayPPO(MaskablePPO):
         """Update the networks: from the teacher if it played, else as MaskablePPO does.
 
         A lone decision is left out: MaskablePPO divides by the deviation of its advantages.
+
+        Raises:
+            DivergedError: the networks have left the finite numbers.
         """
         if self.rollout_buffer.num_trained < 2:
             return
         if self.is_taught:
             self._imitate()
         else:
-            super().train()
+            with np.errstate(all="ignore"):  # what isn't finite is an error below, not a warning
+                super().train()
+            for name in _LOSSES:
+                self.check_finite(f"train/{name}", self.logger.name_to_value[f"train/{name}"])
+        self.check_networks()
+
+    def check_networks(self) -> None:
+        """Check that all parameters and the optimizer's numbers are finite.
+
+        Raises:
+            DivergedError: one isn't; says which.
+        """
+        for name, parameter in self.policy.named_parameters():
+            self.check_finite(name, parameter)
+        for state in self.policy.optimizer.state.values():
+            for name, value in state.items():
+                self.check_finite(f"the optimizer's {name}", value)
+
+    def check_finite(self, name: str, values: Any) -> None:
+        """Check numbers of any shape.
+
+        Raises:
+            DivergedError: one isn't finite.
+        """
+        if not torch.isfinite(torch.as_tensor(values)).all():
+            raise DivergedError(
+                f"training diverged at {self.num_timesteps:,} decisions: expected finite numbers "
+                f"in {name}"
+            )
 
     def _imitate(self) -> None:
         """Raise the probability of what the teacher did; fit the critic to how it ended."""
@@ -200,6 +237,7 @@ class SelfPlayPPO(MaskablePPO):
                 assert entropies is not None
                 loss: Any = -log_probs.mean() - TEACHER_ENTROPY * entropies.mean()
                 loss += self.vf_coef * torch.nn.functional.mse_loss(values, sample.returns)
+                self.check_finite("the loss", loss)
                 self.policy.optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
@@ -220,6 +258,8 @@ class SelfPlayPPO(MaskablePPO):
         """Add decisions under the current policy: drawn from it, or, if carried, as they are."""
         with torch.no_grad():
             logits, values = self.policy.both(torch.from_numpy(observations))
+        self.check_finite("the actor's logits", logits)
+        self.check_finite("the critic's values", values)
         rows = buffer.append(chains, observations, action_masks)
         buffer.all_values[rows] = values.numpy()
         if actions is None:

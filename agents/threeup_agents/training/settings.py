@@ -1,5 +1,6 @@
 """The settings of a training run: what `threeup train` documents, reads and refuses."""
 
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -44,7 +45,7 @@ class Config:
     num_epochs: int = 2
     """Passes over a rollout in an update."""
     minibatch: int = 2048
-    """Decisions in a minibatch."""
+    """Decisions in a minibatch, at most those of a rollout."""
     learning_rate: float = 1.5e-3
     """Of Adam at the start; falls linearly to 0."""
     entropy: float = 0.005
@@ -130,14 +131,22 @@ def read_config(path: Path) -> Config:
         raise ValueError(
             f"{path}: expected settings of a training run; got {', '.join(unknown)} too"
         )
-    kinds = {float: (float, int), type(None): (str, type(None))}  # others: the default's own
     kept: dict[str, Any] = {}
     for name, value in values.items():
         kept[name] = tuple(value) if isinstance(value, list) else value  # JSON knows no tuples
         default = getattr(PRESETS["quick"], name)
-        if not isinstance(kept[name], kinds.get(type(default), type(default))):
+        if not _is_like(kept[name], default):
             raise ValueError(f"{path}: expected {name} like {default!r}; got {value!r}")
     return Config(**(kept | {"run_dir": path.parent}))
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Whether a setting in a file has the type of its default; no bool is a number."""
+    if isinstance(default, tuple):
+        kind = type(default[0]) if default else str  # opponents: none by default
+        return isinstance(value, tuple) and all(type(element) is kind for element in value)
+    kinds = {float: (float, int), type(None): (str, type(None))}  # others: the default's own
+    return type(value) in kinds.get(type(default), (type(default),))
 
 
 def check(config: Config) -> None:
@@ -170,12 +179,22 @@ def check_ranges(config: Config) -> None:
     for name, low in lowest.items():
         if not getattr(config, name) >= low:
             raise ValueError(f"{name}: expected at least {low}; got {getattr(config, name)}")
+    for name in ("learning_rate", "temperature", "clip", "entropy"):
+        if math.isinf(getattr(config, name)):
+            raise ValueError(f"{name}: expected a finite number; got {getattr(config, name)}")
     for name in ("learning_rate", "temperature", "clip"):
         if not getattr(config, name) > 0:
             raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
     for name in ("opponent_share", "gamma", "gae_lambda"):
         if not 0 <= getattr(config, name) <= 1:
             raise ValueError(f"{name}: expected 0 to 1; got {getattr(config, name)}")
+    rollout = config.num_games * config.rollout_steps
+    if config.resume is None and config.minibatch > max(rollout, lowest["minibatch"]):
+        raise ValueError(
+            f"minibatch: expected at most the {rollout:,} decisions of a rollout, num_games "
+            f"{config.num_games} times rollout_steps {config.rollout_steps}; "
+            f"got {config.minibatch:,}"
+        )
     if any(size < 1 for size in config.hidden):
         raise ValueError(f"hidden: expected sizes of at least 1; got {config.hidden}")
 
