@@ -215,6 +215,7 @@ def test_a_checkpoint_that_was_edited_is_refused_by_name(
         ("optimizer.x.step", torch.zeros(1)),
         ("optimizer.0.exp_avg", None),
         ("policy.actor.0.bias", torch.full((16,), torch.nan)),
+        ("policy.actor.0.bias", torch.zeros(16, dtype=torch.bfloat16)),
         ("carried.actions", None),
         ("states", torch.zeros(32, STATE_DTYPE.itemsize, dtype=torch.uint8)),
     ],

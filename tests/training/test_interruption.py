@@ -52,19 +52,23 @@ def interrupt(context: pytest.MonkeyPatch, number: int, times: int = 1, after: i
     context.setattr(Watch, "_on_rollout_end", end)
 
 
-@pytest.mark.parametrize(("number", "code"), EXIT_CODES)
+@pytest.mark.parametrize(
+    ("number", "code", "more"),
+    [(*EXIT_CODES[0], ()), (*EXIT_CODES[1], ("--lookahead", "--teacher", "careful"))],
+)
 def test_a_run_that_is_asked_to_stop_can_be_evaluated_and_goes_on_as_if_it_never_had(
     number: int,
     code: int,
+    more: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert train.main([*SHORT, "--run-dir", str(tmp_path / "whole")]) == 0
+    assert train.main([*SHORT, *more, "--run-dir", str(tmp_path / "whole")]) == 0
     run = tmp_path / "broken"
     with monkeypatch.context() as context:
         interrupt(context, number)
-        assert train.main([*SHORT, "--run-dir", str(run)]) == code
+        assert train.main([*SHORT, *more, "--run-dir", str(run)]) == code
     stopped_at = checkpoint.decisions(run / "checkpoint.safetensors")
     assert 1000 < stopped_at < 1600  # within the rollout
     assert capsys.readouterr().err.endswith(

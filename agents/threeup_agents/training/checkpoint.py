@@ -185,7 +185,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     check_fields(where, header, _HEADER)
     kinds = {name: number() if name.endswith("remaining") else whole() for name in COUNTERS}
     check_fields(f"{where}: counters", header["counters"], kinds)
-    found = checksum({name: value.numpy() for name, value in tensors.items()})
+    try:
+        found = checksum({name: value.numpy() for name, value in tensors.items()})
+    except TypeError as error:  # e.g. bfloat16
+        raise ValueError(f"{where}: expected tensors of NumPy's types; {error}") from error
     if header.get("checksum", found) != found:  # older ones have none
         raise ValueError(f"{where}: expected the tensors that were written; the file is damaged")
     return header, tensors
