@@ -53,7 +53,7 @@ def test_masks_for_sb3(benchmark: BenchmarkFixture) -> None:
         nonlocal observations
         for _ in range(200):
             vec_env.step_async(agent.act(observations, vec_env.env.action_masks()))
-            observations = vec_env.step_wait()[0]  # type: ignore[assignment] # a plain array
+            observations = vec_env.step_wait()[0]
 
     def masks() -> None:
         for _ in range(200):
