@@ -1,5 +1,7 @@
 """What the faces for one learner can be asked for: how rows go on, what is observed, cut-offs."""
 
+import inspect
+import re
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -13,9 +15,10 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
 
-from threeup_env import ThreeUpEnv, ThreeUpVectorEnv, decode, env, raw_env
+from threeup_env import Batch, ThreeUpEnv, ThreeUpVectorEnv, decode, env, raw_env
 from threeup_env.engine.actions import PICK_UP
 from threeup_env.engine.cards import sorted_deck
+from threeup_env.envs.learner import LearnerGames
 
 SAME_STEP, NEXT_STEP, DISABLED = (
     AutoresetMode.SAME_STEP,
@@ -386,3 +389,12 @@ def test_nothing_is_drawn_before_a_game_is_dealt(
         make(render_mode=render_mode).render()
     with pytest.raises(RuntimeError, match=r"call reset\(\) before picture\(\)"):
         ThreeUpEnv(render_mode=render_mode).picture()
+
+
+@pytest.mark.parametrize(
+    "public", [env, raw_env, ThreeUpEnv, ThreeUpVectorEnv, LearnerGames, Batch]
+)
+def test_help_lists_every_argument(public: Any) -> None:
+    words = (public.__doc__ or "").partition("Args:")[2]
+    listed = re.findall(r"^ {4,8}([a-z_]+): ", words.partition("\n\n")[0], re.MULTILINE)
+    assert listed == list(inspect.signature(public).parameters)
