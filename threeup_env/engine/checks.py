@@ -135,7 +135,8 @@ def table_fault(vector: npt.NDArray[np.int8]) -> int:
             highest = rank
             if rank >= CLEAR or vector[PILE + rank] >= CLEARING_RUN:
                 return PILE + rank
-        if vector[EXPOSED + rank] > vector[TABLE_SIZE + HAND + rank]:
+        exposed = vector[EXPOSED + rank]
+        if exposed > vector[TABLE_SIZE + HAND + rank] or (exposed > 0 and vector[LAYING] > 0):
             return EXPOSED + rank
     for rank in range(NUM_RANKS):
         if vector[TOP + rank] != (rank == highest):
@@ -169,6 +170,8 @@ def seats_fault(vector: npt.NDArray[np.int8]) -> int:
             return block + FACE_DOWN_SIZE
         hidden += size - known + vector[block + FACE_DOWN_SIZE]
         if vector[LAYING] > 0:
+            if i > 0 and known > 0:
+                return block + HAND
             laid = VARIANT_HAND_SIZE[variant] + VARIANT_NUM_FACE_UP[variant] - size
             if laid < face_up or laid > VARIANT_NUM_FACE_UP[variant]:
                 return block + HAND_SIZE
@@ -284,7 +287,12 @@ def _sum_faults(states: npt.NDArray[Any]) -> Any:
         counted = states[name].sum(axis=2, dtype=np.int64)
         off = (counted != states[f"{name}_size"]) | ((counted > 0) & ~present)
         yield f"{name}_size", off.any(axis=1)
-    yield "known", (states["known"] > states["hand"]).any(axis=(1, 2))
+    laying = states["laying"] > 0  # nothing has been played or picked up yet
+    yield "known", (states["known"] > states["hand"] * ~laying[:, None, None]).any(axis=(1, 2))
+    yield "pile", states["pile"].any(axis=1) & laying
+    yield "out_of_play", states["out_of_play"].any(axis=1) & laying
+    for name in ("owed", "may_draw"):
+        yield name, (states[name] > 0) & laying
     yield "face_down_size", ((states["face_down_size"] > 0) & ~present).any(axis=1)
     cards = states["pile"].astype(np.int64) + states["out_of_play"]
     cards += states["hand"].sum(axis=1, dtype=np.int64)
