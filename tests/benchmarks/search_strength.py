@@ -100,10 +100,7 @@ def measure(spec: str, num_players: int, config: Config) -> tuple[npt.NDArray[np
 
 def win_shares(batch: Batch, seats: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Each game's win share of one seat (R20, R21), from the last states; `[B]`."""
-    fewest = batch.cards_left.min(axis=1, keepdims=True)
-    sharing = batch.cards_left == fewest
-    rows = np.arange(batch.num_games)
-    return np.asarray(sharing[rows, seats] / sharing.sum(axis=1))
+    return np.asarray(batch.states["winner"] == seats, np.float64)
 
 
 def chooser(spec: str, seed: int) -> Choose:
