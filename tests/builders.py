@@ -75,9 +75,7 @@ def position(
         game["hand"][seat] = counts(cards)
         game["hand_size"][seat] = len(cards.split())
         # Of a larger hand all have seen all but the last three cards (R22).
-        unknown = min(len(cards.split()), MAX_HAND)
         game["known"][seat] = counts(" ".join(cards.split()[:-MAX_HAND]))
-        game["bounds"][seat, :unknown] = len(RANK_NAMES)
     game["face_up"][0] = counts(face_up)
     game["face_up_size"][0] = len(face_up.split())
     game["face_down"][0, : len(face_down.split())] = ranks(face_down)[::-1]

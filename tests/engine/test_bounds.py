@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import play, position
 from tests.engine.test_observation import random_play
-from threeup_env import RANK_NAMES, Batch, determinize, raw_env
+from threeup_env import RANK_NAMES, Batch, decode, determinize, raw_env
 from threeup_env.engine.actions import ACTION_COPIES, ACTION_RANK, FIRST_PLAY, PICK_UP
 
 NOTHING = len(RANK_NAMES)
@@ -18,7 +18,8 @@ Bounds = tuple[int, ...]
 def bounds(batch: Batch, seat: int = 0) -> list[str]:
     """The bounds of a seat in the game's words; "-" says nothing."""
     names = (*RANK_NAMES, "-")
-    return [names[bound] for bound in batch.states["bounds"][0, seat] if bound]
+    held = decode(batch.observe([seat])[0])["seats"]["bounds"][0]
+    return [names[bound] for bound in held if bound]
 
 
 def test_case_19_three_unknown_cards_below_what_could_not_be_beaten() -> None:
@@ -49,7 +50,7 @@ def at_bounds(hand: str, *held: int) -> Batch:
 def test_case_20_the_tightest_bound_that_fits_leaves(
     hand: str, action: str, left: list[str]
 ) -> None:
-    batch = at_bounds(hand, RANK_NAMES.index("7"), NOTHING, NOTHING)
+    batch = at_bounds(hand, RANK_NAMES.index("7"))
     play(batch, action)
     assert bounds(batch) == [*left, "-"]  # the turn ends with a draw
 
@@ -70,7 +71,8 @@ def test_bounds_are_true_and_one_for_each_unknown_card(num_players: int) -> None
         if game["laying"]:
             continue
         for seat in range(num_players):
-            held = [bound for bound in game["bounds"][seat].tolist() if bound]
+            view = decode(batch.observe([seat])[0])
+            held = [bound for bound in view["seats"]["bounds"][0].tolist() if bound]
             unknown = np.repeat(np.arange(13), game["hand"][seat] - game["known"][seat]).tolist()
             assert len(held) == len(unknown) <= 3
             assert held == sorted(held)
@@ -151,7 +153,7 @@ def contradictions(num_games: int, num_players: int, seed: int, share: float) ->
     wrong = total = 0
     rng = np.random.default_rng(seed)
     for batch, judges in judged_games(num_games, num_players, seed):
-        told: Any = (batch.states["bounds"] % NOTHING > 0).any(axis=2)  # bool [B, seats]
+        told: Any = (batch.states["bounds"] > 0).any(axis=2)  # bool [B, seats]
         rows = np.flatnonzero(
             told.any(axis=1) & batch.action_masks.any(axis=1) & (rng.random(num_games) < share)
         )
@@ -214,7 +216,7 @@ def test_worlds_under_bounds_have_the_frequencies_of_full_enumeration() -> None:
     # Seat 0 holds cards below 4 and below 7 and a free one; three more lie face down.
     batch = position("1 5 9", face_down="2 6 8", other_hand="10 10 10")
     states = batch.states.copy()
-    states["bounds"][0, 0] = [3, 6, NOTHING]
+    states["bounds"][0, 0] = [3, 6, 0]
     batch.load(states)
     seen = batch.observe([1])
     unseen = [0, 1, 4, 5, 7, 8]

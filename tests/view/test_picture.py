@@ -132,7 +132,6 @@ def test_a_hand_of_forty_shows_every_rank_and_its_number() -> None:
     game["draw_pile_size"] -= 37
     game["hand_size"][0] += 37
     game["known"][0] = game["hand"][0]  # picked up, all of them
-    game["bounds"][0] = 0
     batch.load(states)
     for tall in (False, True):
         svg = draw(look(batch, 0, 0), tall=tall)

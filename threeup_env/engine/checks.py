@@ -271,7 +271,7 @@ def _range_faults(states: npt.NDArray[Any]) -> Any:
     yield "out_of_play", _outside(states["out_of_play"], 0, copies)
     for name in ("hand", "face_up", "known"):
         yield name, _outside(states[name], 0, copies[:, None])
-    yield "bounds", _outside(states["bounds"], 0, NUM_RANKS)
+    yield "bounds", _outside(states["bounds"], 0, NUM_RANKS - 1)
     yield "face_down", _outside(states["face_down"], 0, NUM_RANKS - 1)
     yield "draw_pile", _outside(states["draw_pile"], 0, NUM_RANKS - 1)
     most = VARIANT_NUM_FACE_DOWN[variant][:, None]
@@ -312,15 +312,17 @@ def _sum_faults(states: npt.NDArray[Any]) -> Any:
 
 
 def _bounds_hold(game: Any) -> bool:
-    """Whether each unknown card of each hand lies below its bound (R14, R22)."""
+    """Whether the unknown cards of each hand lie below the bounds (R14, R22)."""
     for seat in range(game["num_seats"]):
-        bounds = game["bounds"][seat].tolist()
-        unknown = np.repeat(np.arange(NUM_RANKS), game["hand"][seat] - game["known"][seat])
-        if game["laying"] and seat >= game["seat"]:
-            unknown = unknown[:0]
-        held = bounds[: len(unknown)]
-        if len(unknown) > MAX_HAND or held != sorted(held) or any(bounds[len(unknown) :]):
+        bounds = [bound for bound in game["bounds"][seat].tolist() if bound]
+        hidden = game["hand"][seat] - game["known"][seat]
+        unknown = np.repeat(np.arange(NUM_RANKS), hidden).tolist()
+        if bounds != sorted(bounds) or bounds != game["bounds"][seat, : len(bounds)].tolist():
             return False
-        if any(rank >= bound for rank, bound in zip(unknown.tolist(), held, strict=True)):
+        if len(bounds) > len(unknown) or (len(unknown) > MAX_HAND and not game["laying"]):
+            return False
+        if any(rank >= bound for rank, bound in zip(unknown, bounds, strict=False)):
+            return False
+        if bounds and game["laying"]:
             return False
     return not game["bounds"][game["num_seats"] :].any()

@@ -167,7 +167,8 @@ def write_seat(vector: npt.NDArray[np.int8], block: int, game: Record, seat: int
         game.face_up[seat, rank] = vector[block + FACE_UP + rank]
         size += vector[block + FACE_UP + rank]
     for i in range(MAX_HAND):
-        game.bounds[seat, i] = vector[block + BOUNDS + i]
+        bound = vector[block + BOUNDS + i]
+        game.bounds[seat, i] = bound if bound < NUM_RANKS else 0
     if game.laying > 0:
         # What isn't in hand any more has been laid, though nobody else saw which (R5).
         full = VARIANT_HAND_SIZE[game.variant] + VARIANT_NUM_FACE_UP[game.variant]

@@ -23,6 +23,7 @@ from threeup_env.engine.cards import (
     NUM_RANKS,
     VARIANT_COPIES,
     VARIANT_DECK_SIZE,
+    VARIANT_HAND_SIZE,
     VARIANT_NAMES,
     VARIANT_NUM_FACE_UP,
 )
@@ -189,14 +190,19 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
         vector[block + FACE_DOWN_SIZE] = game.face_down_size[seat]
         # What the others have laid is hidden until all have laid (R5).
         hidden = i > 0 and game.laying > 0
+        unknown = int(game.hand_size[seat])  # to the others
         for rank in range(NUM_RANKS):
             hand = game.hand[seat, rank] if i == 0 else game.known[seat, rank]
             face_up = 0 if hidden else game.face_up[seat, rank]
             vector[block + HAND + rank] = hand
             vector[block + FACE_UP + rank] = face_up
             vector[UNSEEN + rank] -= hand + face_up
+            unknown -= game.known[seat, rank]
+        if unknown > VARIANT_HAND_SIZE[game.variant]:  # it is still to lay
+            unknown = 0
         for k in range(MAX_HAND):
-            vector[block + BOUNDS + k] = game.bounds[seat, k]
+            bound = game.bounds[seat, k]
+            vector[block + BOUNDS + k] = 0 if k >= unknown else bound if bound > 0 else NUM_RANKS
 
 
 def decode(observations: npt.NDArray[np.int8]) -> npt.NDArray[np.void]:

@@ -200,8 +200,6 @@ def lay(game: Record, seat: int, rank: int) -> None:
     game.face_up_size[seat] += 1
     game.laying -= 1
     if game.laying == 0:
-        for i in range(game.hand_size[seat]):
-            game.bounds[seat, i] = NUM_RANKS
         pass_turn(game)
         if game.seat != 0:
             game.laying = VARIANT_NUM_FACE_UP[game.variant]
@@ -221,17 +219,12 @@ def pass_turn(game: Record) -> None:
 def draw_up(game: Record, seat: int) -> None:
     """Draw until the hand is full or the draw pile is gone (R12, R15)."""
     full = VARIANT_HAND_SIZE[game.variant]
-    unknown = 0
-    while unknown < MAX_HAND and game.bounds[seat, unknown] > 0:
-        unknown += 1
     while game.hand_size[seat] < full and game.draw_pile_size > 0:
         game.draw_pile_size -= 1
         rank = game.draw_pile[game.draw_pile_size]
         game.draw_pile[game.draw_pile_size] = 0
         game.hand[seat, rank] += 1
         game.hand_size[seat] += 1
-        game.bounds[seat, unknown] = NUM_RANKS
-        unknown += 1
 
 
 @compiled_part
@@ -240,14 +233,17 @@ def pick_up(game: Record, seat: int) -> None:
 
     That ends the turn at once (R14, R22).
     """
-    for i in range(MAX_HAND):
-        game.bounds[seat, i] = min(game.bounds[seat, i], game.top)
+    unknown = int(game.hand_size[seat])
     for rank in range(NUM_RANKS):
         copies = game.pile[rank]
+        unknown -= game.known[seat, rank]
         game.pile[rank] = 0
         game.hand[seat, rank] += copies
         game.known[seat, rank] += copies
         game.hand_size[seat] += copies
+    for i in range(unknown):
+        bound = game.bounds[seat, i]
+        game.bounds[seat, i] = min(bound, game.top) if bound > 0 else game.top
     game.top = EMPTY
     pass_turn(game)
 
@@ -274,10 +270,10 @@ def play_from_zone(game: Record, seat: int, rank: int, copies: int) -> None:
     if game.hand_size[seat] > 0:
         game.hand[seat, rank] -= copies
         game.hand_size[seat] -= copies
-        seen = min(game.known[seat, rank], copies)
-        game.known[seat, rank] -= seen
-        for _ in range(copies - seen):
-            drop_bound(game, seat, rank)
+        if game.bounds[seat, 0] > 0:
+            for _ in range(copies - game.known[seat, rank]):
+                drop_bound(game, seat, rank)
+        game.known[seat, rank] = max(game.known[seat, rank] - copies, 0)
     else:
         game.face_up[seat, rank] -= copies
         game.face_up_size[seat] -= copies
@@ -287,12 +283,11 @@ def play_from_zone(game: Record, seat: int, rank: int, copies: int) -> None:
 @compiled_part
 def drop_bound(game: Record, seat: int, rank: int) -> None:
     """Take away the tightest bound above a rank, for a card that not all had seen (R22)."""
-    i = 0
-    while i < MAX_HAND - 1 and game.bounds[seat, i] <= rank:
-        i += 1
-    for k in range(i, MAX_HAND - 1):
-        game.bounds[seat, k] = game.bounds[seat, k + 1]
-    game.bounds[seat, MAX_HAND - 1] = 0
+    found = False
+    for i in range(MAX_HAND):
+        found = found or game.bounds[seat, i] > rank
+        if found:
+            game.bounds[seat, i] = game.bounds[seat, i + 1] if i + 1 < MAX_HAND else 0
 
 
 @compiled_part

@@ -55,9 +55,8 @@ STATE_DTYPE: Final = np.dtype(
 """Everything of one game. Equal positions are equal records.
 
 `bounds` holds what all may infer of the cards in a seat's hand that not all have seen (R14,
-R22): one exclusive upper bound for each, the tightest first, then 0 where there is no such
-card. A bound of `NUM_RANKS` says nothing. The sorted ranks lie below the sorted bounds one by
-one. While a seat has not laid all its cards, it has none.
+R22): exclusive upper bounds, the tightest first, then 0. The lowest of those cards lies below
+the first bound, the next one below the next, and so on; of the others nothing is known.
 """
 
 Record: TypeAlias = Any
