@@ -67,11 +67,8 @@ def test_the_agents_table_names_every_spec() -> None:
 
 
 def test_the_temperatures_of_the_shipped_policies_are_stated() -> None:
-    two, more = re.findall(r"temperature of ([\d.]+) \(2 players\) or ([\d.]+) \(3 to 6\)", README)[
-        0
-    ]
-    assert ppo.shipped(2).temperature == float(two)
-    assert [ppo.shipped(n).temperature for n in range(3, 7)] == [float(more)] * 4
+    (stated,) = re.findall(r"sampled at a temperature of ([\d.]+),", README)
+    assert [ppo.shipped(n).temperature for n in range(2, 7)] == [float(stated)] * 5
 
 
 def test_rules_cited_in_the_code_exist() -> None:

@@ -304,11 +304,20 @@ def test_a_shipped_policy_is_small_and_says_what_made_it(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_policy_beats_random_far_above_its_fair_share(path: Path) -> None:
-    from threeup_agents.arena.play import play
 
     num_players = ppo.read(path).num_players[0]
     match = play(["ppo", "random"], 60, num_players, progress=False)
     assert match.win_share[:, 0].mean() > 1.4 / num_players
+
+
+@pytest.mark.parametrize("num_players", range(2, 7))
+@pytest.mark.parametrize("spec", ["ppo", "careful", "search:10", "flat:5"])
+def test_a_shipped_agent_wins_by_the_game_and_not_by_the_clock(spec: str, num_players: int) -> None:
+    """A policy that had learnt the step limit (R21) let it end 65% of its games at 2 players."""
+    deals = 60 if spec in ("ppo", "careful") else 8
+    for opponent in ("greedy", "careful"):
+        match = play([spec, opponent], deals, num_players, seed=3, progress=False)
+        assert match.cut_off.mean() <= 0.1
 
 
 def test_a_table_size_without_a_shipped_policy_is_an_error(
