@@ -14,6 +14,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import threeup_agents
+from threeup_agents.arena.play import play
 from threeup_agents.players import policy as ppo
 from threeup_env import Batch, action_id
 from threeup_env.agent import name_of
