@@ -60,7 +60,8 @@ def test_agents_repeat_themselves_from_the_same_seed(spec: str) -> None:
         np.testing.assert_array_equal(second.act(observations, masks), expected)
 
 
-@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec in ("random", "greedy")])
+# A policy draws for all rows from one stream; its best action needs none.
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec != "ppo"])
 def test_agents_choose_row_by_row(spec: str) -> None:
     whole, single = threeup_agents.make(spec, seed=3), threeup_agents.make(spec, seed=3)
     for observations, masks in decisions("standard", 2, steps=10):
