@@ -79,7 +79,7 @@ def test_rules_cited_in_the_code_exist() -> None:
 
 def commands() -> list[str]:
     lines = [line for kind, code in BLOCKS if kind == "bash" for line in code.splitlines()]
-    return [line for line in lines if line.startswith("python ")]
+    return [line for line in lines if line.startswith(("python ", "threeup "))]
 
 
 def test_every_option_named_in_the_readme_is_known_to_its_script() -> None:
@@ -94,9 +94,9 @@ def test_every_option_named_in_the_readme_is_known_to_its_script() -> None:
 def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     for line in commands():
         words = re.sub(r"\b(results|runs)/", rf"{tmp_path}/\1/", line).split()
-        done = subprocess.run(
-            [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True
-        )
+        start = [] if words[0] == "python" else ["-m", "threeup_agents"]
+        command = [sys.executable, *start, *words[1:]]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
     pairings = json.loads((tmp_path / "results/quick/results.json").read_text())["pairings"]
     trained = {pair["against"]: pair for pair in pairings if pair["agent"].endswith("runs/quick")}
