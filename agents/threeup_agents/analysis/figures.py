@@ -1,14 +1,11 @@
 """The pictures of a report and of the notebooks, as SVG text."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from threeup_agents.plots import BLUE, GREY, INK, as_svg, style
-
-if TYPE_CHECKING:
-    pass
 
 
 def ratings(results: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ class Config:
     """Write a recorded game as a web page that needs nothing else."""
 
     source: tyro.conf.Positional[Path]
-    """A recording, or the folder of a run of evaluate.py."""
+    """A recording, or the folder of a run of `threeup evaluate`."""
     game: int = 0
     """The game's number in the games.csv of the run."""
     viewers: tuple[str, ...] = ()

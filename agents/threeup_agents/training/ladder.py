@@ -53,7 +53,7 @@ def measure(
     """Play a policy against each opponent, each mode on the same deals.
 
     Args:
-        policy: who climbs.
+        policy: who is measured.
         opponents: specs for `threeup_agents.make`.
         num_players: seats at the table.
         deals: each is played under every rotation of the seats.
