@@ -12,14 +12,14 @@ def is_integer(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def check_count(name: str, value: int, most: int = sys.maxsize) -> None:
+def check_count(name: str, value: int, most: int = sys.maxsize, least: int = 1) -> None:
     """Check a number of things.
 
     Raises:
-        ValueError: it isn't an integer of 1..`most`.
+        ValueError: it isn't an integer of `least`..`most`.
     """
-    if not is_integer(value) or value < 1:
-        raise ValueError(f"{name}: expected an integer of at least 1; got {value!r}")
+    if not is_integer(value) or value < least:
+        raise ValueError(f"{name}: expected an integer of at least {least}; got {value!r}")
     if value > most:
         raise ValueError(f"{name}: expected at most {most}; got {value!r}")
 

@@ -117,7 +117,8 @@ class Batch:
         self._shown = new_shown(num_games, num_players)
         self._rows = np.arange(num_games)
         self._has_games = False
-        self._log = EventLog(num_games) if history else None
+        self.log = EventLog(num_games) if history else None
+        """What `events` reads, of all games; None without `history`."""
         self._show()
 
     def _show(self) -> None:
@@ -178,8 +179,8 @@ class Batch:
             self._states["rng"][rows] = streams(seed, self.num_games)[rows]
         if given is not None:
             deal_given(self._states, rows, given)
-        if self._log is not None:
-            self._log.forget(rows)
+        if self.log is not None:
+            self.log.forget(rows)
         self._run(rows, np.full(len(rows), DEAL if given is None else KEEP))
         self._has_games = True
 
@@ -206,8 +207,8 @@ class Batch:
                 )
         check_states(given)
         self._states[:] = given
-        if self._log is not None:
-            self._log.forget(self._rows)
+        if self.log is not None:
+            self.log.forget(self._rows)
         self._run(self._rows, np.full(self.num_games, KEEP))
         self._has_games = True
 
@@ -233,8 +234,8 @@ class Batch:
             running = self._states["winner"][rows] == EMPTY
             rows, ids = rows[running], ids[running]
             check_actions(ids, rows, self.seats[rows], self._masks[rows])
-        if self._log is not None:
-            self._log.write(self._states, rows, ids)
+        if self.log is not None:
+            self.log.write(self._states, rows, ids)
         self._run(rows, ids)
 
     def _run(self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
@@ -305,11 +306,11 @@ class Batch:
             RuntimeError: the batch keeps no history.
             ValueError: no such game, or a seat that isn't at the table.
         """
-        if self._log is None:
+        if self.log is None:
             raise RuntimeError("events() needs Batch(history=True)")
         check_index("row", row, self.num_games)
         check_index("seat", seat, self.num_players)
-        return self._log.known_to(row, seat)
+        return self.log.known_to(row, seat)
 
     def copy(self) -> "Batch":
         """An independent batch that goes on identically, streams included."""

@@ -32,6 +32,9 @@ EVENT_DTYPE: Final = np.dtype(
     )
 )
 """One action as the table saw it."""
+EVENT_SIZE: Final = EVENT_DTYPE.itemsize
+NO_EVENT: Final = -1
+"""Every field of a row that stands for no event, see `EventLog.last`."""
 
 
 class EventLog:
@@ -43,13 +46,14 @@ class EventLog:
 
     def __init__(self, num_games: int) -> None:
         self._events: npt.NDArray[Any] = np.zeros((num_games, 64), EVENT_DTYPE)
-        self._counts = np.zeros(num_games, np.int64)
+        self.counts = np.zeros(num_games, np.int64)
+        """Events of each row's game so far; int64 `[B]`, read only."""
         self._laying = np.zeros(num_games, np.bool_)  # not all seats have laid
         self._scratch: npt.NDArray[Any] = np.zeros(1, STATE_DTYPE)
 
     def forget(self, rows: npt.NDArray[np.int64]) -> None:
         """Drop what has been seen in these rows."""
-        self._counts[rows] = 0
+        self.counts[rows] = 0
 
     def write(
         self,
@@ -59,16 +63,35 @@ class EventLog:
     ) -> None:
         """Note one legal action a row, before it is taken; `states` is left as it is."""
         size = self._events.shape[1]
-        if self._counts.max() == size:
+        if self.counts.max() == size:
             self._events = np.concatenate([self._events, np.zeros_like(self._events)], axis=1)
-        write_events(states, rows, actions, self._scratch, self._events, self._counts, self._laying)
+        write_events(states, rows, actions, self._scratch, self._events, self.counts, self._laying)
 
     def known_to(self, row: int, seat: int) -> npt.NDArray[Any]:
         """One game's events as a seat may know them; `EVENT_DTYPE` `[T]`, a new array."""
-        events: npt.NDArray[Any] = self._events[row, : self._counts[row]].copy()
+        events: npt.NDArray[Any] = self._events[row, : self.counts[row]].copy()
         if self._laying[row]:
             events["action"][events["seat"] != seat] = HIDDEN
         return events
+
+    def last(self, seats: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int8]:
+        """The latest events of every game, each as one of its seats may know them.
+
+        Args:
+            seats: one a game; int64 `[B]`.
+            size: events a game, K.
+
+        Returns:
+            int8 `[B, K, 6]`, the fields of `EVENT_DTYPE` in order, the oldest event first; where
+            a game has had fewer the first rows are NO_EVENT throughout.
+        """
+        numbers = self.counts[:, None] + np.arange(-size, 0)
+        found = np.take_along_axis(self._events, np.maximum(numbers, 0), axis=1)
+        hidden = self._laying[:, None] & (found["seat"] != seats[:, None])
+        found["action"][hidden] = HIDDEN
+        rows = event_rows(found)
+        rows[numbers < 0] = NO_EVENT
+        return rows
 
 
 @compiled
@@ -121,6 +144,11 @@ def write_event(before: Record, after: Record, action: int, event: Record) -> No
     for rank in range(len(before.out_of_play)):
         if after.out_of_play[rank] != before.out_of_play[rank]:
             event.cleared = 1
+
+
+def event_rows(events: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    """Put the fields of events side by side, in the order of `EVENT_DTYPE`; int8 `[..., 6]`."""
+    return np.stack([events[name] for name in EVENT_DTYPE.names or ()], axis=-1)
 
 
 def event_columns(events: npt.NDArray[Any]) -> dict[str, list[Any]]:

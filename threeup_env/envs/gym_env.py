@@ -52,6 +52,10 @@ class ThreeUpEnv(gymnasium.Env[LearnerObservation, np.int64]):
         dict_observation: observe a dictionary, as PettingZoo's face does: `"observation"`
             and `"action_mask"`, both int8.
         cut_off: report a game that is cut off as a `"truncation"` or a `"termination"`.
+        history: observe also the last K public events: the observation is a dictionary with
+            mask and `"events"`, int8 `[K, 6]` in the order of `EVENT_DTYPE`, the oldest first, rows
+            of -1 for none; `info["events"]` holds those since the learner's last decision,
+            int8 `[T, 6]`. 0 keeps none.
 
     Raises:
         TypeError: opponents that are no agents.
@@ -86,13 +90,16 @@ class ThreeUpEnv(gymnasium.Env[LearnerObservation, np.int64]):
         render_mode: str | None = None,
         dict_observation: bool = False,
         cut_off: str = "truncation",
+        history: int = 0,
     ) -> None:
         check_render_mode(render_mode, self.metadata)
-        how_to_play = (opponents, seat, skip_forced, illegal_action, cut_off)
+        how_to_play = (opponents, seat, skip_forced, illegal_action, cut_off, history)
         self.games = LearnerGames(1, num_players, variant, max_steps, *how_to_play)
         self.render_mode = render_mode
         self.dict_observation = dict_observation
-        self.observation_space, self.action_space = learner_spaces(num_players, dict_observation)
+        self.observation_space, self.action_space = learner_spaces(
+            *(num_players, dict_observation, history)
+        )
         self._is_over = True
         self._window = Window()
 
@@ -190,9 +197,17 @@ class ThreeUpEnv(gymnasium.Env[LearnerObservation, np.int64]):
 
     def _observation(self) -> LearnerObservation:
         observation = self.games.observations[0].copy()
-        return (
-            {"observation": observation, **self._info()} if self.dict_observation else observation
-        )
+        if not (self.dict_observation or self.games.history):
+            return observation
+        parts = {"observation": observation, "action_mask": self._mask()}
+        if self.games.history:
+            parts["events"] = self.games.last_events()[0]
+        return parts
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self.games.action_masks[0].astype(np.int8)}
+        events = {"events": self.games.new_events(0)} if self.games.history else {}
+        return {"action_mask": self._mask()} | events
+
+    def _mask(self) -> npt.NDArray[np.int8]:
+        mask: npt.NDArray[np.int8] = self.games.action_masks[0].astype(np.int8)
+        return mask

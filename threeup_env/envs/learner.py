@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from threeup_env.agent import Agent
 from threeup_env.engine.actions import NUM_ACTIONS, PICK_UP, check_actions
+from threeup_env.engine.arguments import check_count
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.compiled import compiled
+from threeup_env.engine.events import event_rows
 from threeup_env.engine.lockstep import write_observations
 from threeup_env.engine.rng import LEARNER, random_below, streams
 from threeup_env.envs.spaces import check_cut_off
@@ -50,6 +52,7 @@ class LearnerGames:
             `"terminate"` the learner's game with reward -1.
         cut_off: what a game that is cut off counts as, a `"truncation"` or a `"termination"`;
             its reward is the real outcome (R21) either way.
+        history: how many of the latest events `last_events` gives, K; 0 keeps none.
 
     Attributes:
         seats: the learner's; int64 `[B]`.
@@ -71,12 +74,17 @@ class LearnerGames:
         skip_forced: bool,
         illegal_action: str,
         cut_off: str = "truncation",
+        history: int = 0,
     ) -> None:
         check_cut_off(cut_off)
         if illegal_action not in ILLEGAL_ACTION_MODES:
             modes = " or ".join(map(repr, ILLEGAL_ACTION_MODES))
             raise ValueError(f"illegal_action: expected {modes}; got {illegal_action!r}")
-        self.batch = Batch(num_games, num_players, variant, max_steps, autoreset=False)
+        self.batch = Batch(
+            *(num_games, num_players, variant, max_steps), autoreset=False, history=bool(history)
+        )
+        check_count("history", history, max_steps, least=0)
+        self.history = history
         if seat is not None and seat not in range(num_players):
             raise ValueError(f"seat: expected None or 0..{num_players - 1}; got {seat!r}")
         self.seat = seat
@@ -93,6 +101,7 @@ class LearnerGames:
         self._rows = np.arange(num_games)
         self._streams = np.zeros(num_games, np.uint64)
         self._undecided = np.zeros(num_games, np.bool_)  # ended before the learner's turn
+        self._told = np.zeros(num_games, np.int64)  # events before the learner's last decision
         self._opponents, self._opponent_at = _seat_opponents(opponents, num_players)
 
     @property
@@ -116,6 +125,7 @@ class LearnerGames:
             seats = np.ones((len(rows), self.batch.num_players), np.bool_)
             self.seats[rows] = self._draw(rows, seats)
         self._forget(rows)
+        self._told[rows] = 0
         self._run(rows)
         self._undecided[rows] = self.ended[rows]
         self._show()
@@ -150,10 +160,26 @@ class LearnerGames:
         self.rewards[illegal] = -1
         self.terminations[illegal] = True
         playing = np.flatnonzero(stepped & ~(self._undecided | illegal))
+        if self.batch.log is not None:
+            self._told[playing] = self.batch.log.counts[playing]
         self._undecided[stepped] = False
         self._take(playing, ids[playing])
         self._run(playing)
         self._show()
+
+    def last_events(self) -> npt.NDArray[np.int8]:
+        """The last K events of each game, as its learner may know them; see `EventLog.last`."""
+        log = self.batch.log
+        if log is None:
+            raise RuntimeError("last_events() needs history=K")
+        return log.last(self.seats, self.history)
+
+    def new_events(self, row: int) -> npt.NDArray[np.int8]:
+        """A game's events since the learner's last decision, its own action first.
+
+        Before its first decision: since the deal. Rows are as in `last_events`; int8 `[T, 6]`.
+        """
+        return event_rows(self.batch.events(row, int(self.seats[row]))[self._told[row] :])
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
         self.rewards[rows] = 0

@@ -9,13 +9,16 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, Space
 
 from threeup_env.engine.actions import NUM_ACTIONS
+from threeup_env.engine.cards import MAX_DECK_SIZE, MAX_HAND, NUM_RANKS
+from threeup_env.engine.events import EVENT_DTYPE, EVENT_SIZE, NO_EVENT
 from threeup_env.engine.observation import observation_bounds
 
 CUT_OFF_MODES: Final = ("truncation", "termination")
 """What a game that `max_steps` cuts off may be reported as."""
 
 LearnerObservation: TypeAlias = Any
-"""int8 `[F]`, or with `dict_observation` a dictionary of that and of the mask, int8 `[A]`."""
+"""int8 `[F]`, or with `dict_observation` a dictionary of that and of the mask, int8 `[A]`; with
+`history` of the last events too, int8 `[K, 6]`."""
 
 
 def observation_box(num_players: int) -> Space[npt.NDArray[np.int8]]:
@@ -31,10 +34,33 @@ def masked_space(num_players: int) -> Dict:
     return Dict({"observation": observation_box(num_players), "action_mask": mask})
 
 
-def learner_spaces(num_players: int, dict_observation: bool) -> tuple[Space[Any], Discrete]:
-    """The spaces of one learner: its observation, flat or with the mask, and its actions."""
-    observation = masked_space(num_players) if dict_observation else observation_box(num_players)
-    return observation, Discrete(NUM_ACTIONS)
+def events_box(num_players: int, history: int) -> Space[npt.NDArray[np.int8]]:
+    """The space of the last events, int8 `[K, 6]`; rows of -1 stand for none."""
+    high = {
+        "seat": num_players - 1,
+        "action": NUM_ACTIONS - 1,
+        "turned": NUM_RANKS - 1,
+        "drawn": MAX_HAND,
+        "picked_up": MAX_DECK_SIZE,
+        "cleared": 1,
+    }
+    row = np.array([high[name] for name in EVENT_DTYPE.names or ()], np.int8)
+    box: Space[npt.NDArray[np.int8]] = Box(
+        np.int8(NO_EVENT), np.tile(row, (history, 1)), (history, EVENT_SIZE), np.int8
+    )
+    return box
+
+
+def learner_spaces(
+    num_players: int, dict_observation: bool, history: int
+) -> tuple[Space[Any], Discrete]:
+    """The spaces of one learner: its observation, flat or with mask and events, and its actions."""
+    if not (dict_observation or history):
+        return observation_box(num_players), Discrete(NUM_ACTIONS)
+    parts = masked_space(num_players).spaces
+    if history:
+        parts["events"] = events_box(num_players, history)
+    return Dict(parts), Discrete(NUM_ACTIONS)
 
 
 def no_actions() -> npt.NDArray[np.int8]:

@@ -16,7 +16,6 @@ from threeup_env.envs.spaces import (
     check_render_mode,
     check_seed,
     learner_spaces,
-    no_actions,
 )
 from threeup_env.view.screen import FRAMES_PER_SECOND, pixels
 from threeup_env.view.text import table_text
@@ -63,6 +62,11 @@ class ThreeUpVectorEnv(
             and `"action_mask"`, both int8.
         autoreset_mode: a `gymnasium.vector.AutoresetMode` or its value, e.g. `"NextStep"`.
         cut_off: report a game that is cut off as a `"truncation"` or a `"termination"`.
+        history: observe also the last K public events: the observation is a dictionary with
+            mask and `"events"`, int8 `[K, 6]` in the order of `EVENT_DTYPE`, the oldest first, rows
+            of -1 for none; `infos["events"]` holds those since the learner's last decision, int8
+            `[T, 6]` a row.
+            0 keeps none.
 
     Raises:
         TypeError: opponents that are no agents.
@@ -97,19 +101,20 @@ class ThreeUpVectorEnv(
         dict_observation: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.SAME_STEP,
         cut_off: str = "truncation",
+        history: int = 0,
     ) -> None:
         check_render_mode(render_mode, self.metadata)
         self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
         # The class's stay as they are: each env has a mode of its own.
         self.metadata = self.metadata | {"autoreset_mode": self.autoreset_mode}
-        how_to_play = (opponents, seat, skip_forced, illegal_action, cut_off)
+        how_to_play = (opponents, seat, skip_forced, illegal_action, cut_off, history)
         self.games = LearnerGames(num_envs, num_players, variant, max_steps, *how_to_play)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.dict_observation = dict_observation
         self._over = np.zeros(num_envs, np.bool_)  # the rows that wait for a new game
         self.single_observation_space, self.single_action_space = learner_spaces(
-            num_players, dict_observation
+            *(num_players, dict_observation, history)
         )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -222,28 +227,48 @@ class ThreeUpVectorEnv(
 
     def _observations(self) -> LearnerObservation:
         observations = self.games.observations.copy()
-        if self.dict_observation:
-            masks = self.games.action_masks.astype(np.int8)
-            return {"observation": observations, "action_mask": masks}
-        return observations
+        if not (self.dict_observation or self.games.history):
+            return observations
+        parts = {
+            "observation": observations,
+            "action_mask": self.games.action_masks.astype(np.int8),
+        }
+        if self.games.history:
+            parts["events"] = self.games.last_events()
+        return parts
 
     def _infos(self) -> dict[str, Any]:
-        return {
-            "action_mask": self.games.action_masks.astype(np.int8),
-            "_action_mask": np.ones(self.num_envs, np.bool_),
-        }
+        infos: dict[str, Any] = {"action_mask": self.games.action_masks.astype(np.int8)}
+        if self.games.history:
+            infos["events"] = self._new_events(np.arange(self.num_envs))
+        everywhere = {f"_{name}": np.ones(self.num_envs, np.bool_) for name in infos}
+        return infos | everywhere
+
+    def _new_events(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+        """The events of some rows since their learner's last decision, None in the others."""
+        events = np.full(self.num_envs, None, dtype=object)
+        for row in rows.tolist():
+            events[row] = self.games.new_events(row)
+        return events
 
     def _final_infos(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        observations = self._observations()
         final_obs = np.full(self.num_envs, None, dtype=object)
-        for row in np.flatnonzero(ended):
-            last = self.games.observations[row].copy()
-            both = {"observation": last, "action_mask": no_actions()}
-            final_obs[row] = both if self.dict_observation else last
+        for row in np.flatnonzero(ended).tolist():
+            final_obs[row] = (
+                {name: part[row].copy() for name, part in observations.items()}
+                if isinstance(observations, dict)
+                else observations[row].copy()
+            )
         masks = np.zeros((self.num_envs, NUM_ACTIONS), np.int8)
+        final: dict[str, Any] = {"action_mask": masks}
+        if self.games.history:
+            final["events"] = self._new_events(np.flatnonzero(ended))
+        marks = {f"_{name}": ended.copy() for name in final}
         return {
             "final_obs": final_obs,
             "_final_obs": ended,
-            "final_info": {"action_mask": masks, "_action_mask": ended.copy()},
+            "final_info": final | marks,
             "_final_info": ended.copy(),
         }
 
