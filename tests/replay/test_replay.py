@@ -369,3 +369,16 @@ def test_a_page_needs_nothing_else_and_shows_itself_in_a_notebook() -> None:
     assert not re.findall(r'(?:src|href)="(?!#)', written.split('<script id="data"')[0])
     assert set(re.findall(r"https?://[^\"\\]+", written)) == {"http://www.w3.org/2000/svg"}
     assert page(recording)._repr_html_().startswith(f'<iframe srcdoc="{html.escape(written)}"')
+
+
+def test_the_events_are_those_that_a_seat_was_shown() -> None:
+    game = raw_env(3)
+    game.reset(seed=5)
+    for _ in range(60):
+        game.step(int(game.last()[0]["action_mask"].argmax()))
+    recording = Recording.from_env(game)
+    for seat, agent in enumerate(game.possible_agents):
+        assert (recording.events(seat) == game.events(agent)).all()
+        assert len(recording.events(seat)) == 60
+    with pytest.raises(ValueError, match=r"seat: expected an integer in 0\.\.2; got 3"):
+        recording.events(3)

@@ -15,7 +15,7 @@ from threeup_agents import specs
 from threeup_agents.files import parse_json, write_text
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.actions import NUM_ACTIONS
-from threeup_env.engine.batch import Batch
+from threeup_env.engine.batch import Batch, events_of
 from threeup_env.engine.cards import RANK_NAMES, VARIANT_NAMES
 from threeup_env.engine.state import ENV_ID, Record
 
@@ -90,6 +90,15 @@ class Recording:
             except ValueError as error:
                 raise ValueError(f"action {step + 1}: {error}") from error
             yield batch, (before, action)
+
+    def events(self, seat: int) -> npt.NDArray[Any]:
+        """What everybody saw, action by action, as a seat may know it; see `Batch.events`.
+
+        Raises:
+            ValueError: no such seat, or an action that the rules don't allow.
+        """
+        batch, _ = next(self.play())
+        return events_of(batch.states[0], self.actions, seat)
 
     def explained(self, agents: Sequence[Agent | None]) -> "Recording":
         """Ask agents again what they think of each choice.
