@@ -30,6 +30,7 @@ from threeup_agents.arena.tournament import (
 )
 from threeup_agents.files import hold, write_text
 from threeup_agents.replay.from_run import replay
+from threeup_env.engine.arguments import check_count, check_positive
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import check_variant
 from threeup_env.engine.state import ENV_ID
@@ -149,11 +150,11 @@ def check(config: Config) -> None:
         register_ray()
     check_variant(config.variant, config.num_players)
     for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
-        if getattr(config, name) < least:
-            raise ValueError(f"{name}: expected at least {least}; got {getattr(config, name)}")
+        check_count(name, getattr(config, name), least=least)
     for name in ("half_width", "seconds_per_decision"):
-        if not getattr(config, name) > 0:
-            raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
+        check_positive(name, getattr(config, name))
+    if not isinstance(config.agents, Sequence) or isinstance(config.agents, str):
+        raise ValueError(f"agents: expected a list of names; got {config.agents!r}")
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
     game = Batch(1, config.num_players, config.variant)

@@ -36,6 +36,8 @@ def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
         >>> make("greedy").name
         'greedy'
     """
+    if not isinstance(spec, str):
+        raise ValueError(f"agent: expected a name, such as 'greedy'; got {spec!r}")
     name, colon, number = spec.partition(":")
     if name in ("flat", "search"):
         return _make_search(name, _count(spec, number), seed, num_threads)
