@@ -163,8 +163,33 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
         observer: a seat.
         vector: int8 `[F]`; overwritten.
     """
-    num_seats = game.num_seats
+    _write_table(game, observer, vector)
     running = game.winner == EMPTY
+    unseen = vector[UNSEEN : UNSEEN + NUM_RANKS]
+    for i in range(game.num_seats):
+        seat = observer + i
+        if seat >= game.num_seats:
+            seat -= game.num_seats
+        start = TABLE_SIZE + SEAT_SIZE * i
+        block = vector[start : start + SEAT_SIZE]
+        known = game.known[seat]
+        block[ACTING] = running and seat == game.seat
+        block[HAND_SIZE] = game.hand_size[seat]
+        block[FACE_DOWN_SIZE] = game.face_down_size[seat]
+        if i > 0:
+            # What the others have laid is hidden until all have laid (R5).
+            shown = np.int8(game.laying == 0)
+            face_up = game.face_up[seat]
+            for rank in range(NUM_RANKS):
+                block[HAND + rank] = known[rank]
+                block[FACE_UP + rank] = face_up[rank] * shown
+                unseen[rank] -= known[rank] + face_up[rank] * shown
+        _write_bounds(game, seat, block)
+
+
+@compiled
+def _write_table(game: Record, observer: int, vector: npt.NDArray[np.int8]) -> None:
+    """Write the table's fields, and the observer's own cards."""
     vector[VARIANT] = game.variant
     vector[SEAT] = observer
     vector[LAYING] = game.laying
@@ -172,14 +197,12 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
     vector[MAY_DRAW] = game.may_draw
     vector[STEPS_LEFT] = min(game.max_steps - game.steps, MANY_STEPS)
     vector[DRAW_PILE_SIZE] = game.draw_pile_size
-    hidden = game.laying > 0
+    copies = VARIANT_COPIES[game.variant]
     pile = game.pile
     out = game.out_of_play
     hand = game.hand[observer]
     face_up = game.face_up[observer]
     exposed = game.known[observer]
-    copies = VARIANT_COPIES[game.variant]
-    unseen = vector[UNSEEN : UNSEEN + NUM_RANKS]
     for rank in range(NUM_RANKS):
         vector[TOP + rank] = rank == game.top
         vector[PILE + rank] = pile[rank]
@@ -187,34 +210,23 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
         vector[EXPOSED + rank] = exposed[rank]
         vector[TABLE_SIZE + HAND + rank] = hand[rank]
         vector[TABLE_SIZE + FACE_UP + rank] = face_up[rank]
-        unseen[rank] = copies[rank] - pile[rank] - out[rank] - hand[rank] - face_up[rank]
-    for i in range(num_seats):
-        seat = observer + i
-        if seat >= num_seats:
-            seat -= num_seats
-        start = TABLE_SIZE + SEAT_SIZE * i
-        block = vector[start : start + SEAT_SIZE]
-        known = game.known[seat]
-        block[ACTING] = running and seat == game.seat
-        block[HAND_SIZE] = game.hand_size[seat]
-        block[FACE_DOWN_SIZE] = game.face_down_size[seat]
-        unknown = int(game.hand_size[seat])  # to the others
-        if i > 0:
-            # What the others have laid is hidden until all have laid (R5).
-            shown = np.int8(0 if hidden else 1)
-            laid = game.face_up[seat]
-            for rank in range(NUM_RANKS):
-                block[HAND + rank] = known[rank]
-                block[FACE_UP + rank] = laid[rank] * shown
-                unseen[rank] -= known[rank] + laid[rank] * shown
-        for rank in range(NUM_RANKS):
-            unknown -= known[rank]
-        if unknown > VARIANT_HAND_SIZE[game.variant]:  # it is still to lay
-            unknown = 0
-        bounds = game.bounds[seat]
-        for k in range(MAX_HAND):
-            bound = bounds[k]
-            block[BOUNDS + k] = 0 if k >= unknown else bound if bound > 0 else NUM_RANKS
+        elsewhere = pile[rank] + out[rank] + hand[rank] + face_up[rank]
+        vector[UNSEEN + rank] = copies[rank] - elsewhere
+
+
+@compiled
+def _write_bounds(game: Record, seat: int, block: npt.NDArray[np.int8]) -> None:
+    """Write what binds the cards of a seat that others don't know."""
+    known = game.known[seat]
+    bounds = game.bounds[seat]
+    unknown = int(game.hand_size[seat])
+    for rank in range(NUM_RANKS):
+        unknown -= known[rank]
+    if unknown > VARIANT_HAND_SIZE[game.variant]:  # it is still to lay
+        unknown = 0
+    for k in range(MAX_HAND):
+        bound = bounds[k]
+        block[BOUNDS + k] = 0 if k >= unknown else bound if bound > 0 else NUM_RANKS
 
 
 def decode(observations: npt.NDArray[np.int8]) -> npt.NDArray[np.void]:
