@@ -114,7 +114,7 @@ def check_seed(seed: object) -> int | None:
     if seed is None:
         return None
     wrong = f"seed: expected None or an integer of at least 0; got {seed!r}"
-    if isinstance(seed, bool):
+    if isinstance(seed, bool | np.bool_):
         raise TypeError(wrong)
     try:
         number = operator.index(seed)  # type: ignore[arg-type]  # checking is the point
