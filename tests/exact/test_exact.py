@@ -91,7 +91,10 @@ def subgame(max_steps: int, deals: int = 20) -> Tree:
 
 # OpenSpiel's NashConv of uniform play, on a Python game that deals these 20 decks and tells
 # apart what the sequence of a seat's observations tells apart.
-@pytest.mark.parametrize(("max_steps", "published"), [(6, 0.0), (8, 0.23125), (10, 0.9208333333)])
+@pytest.mark.parametrize(
+    ("max_steps", "published"),
+    [(6, 0.0), (8, 0.23125), (10, 0.9208333333), (12, 0.9442708333), (14, 0.9835069444)],
+)
 def test_uniform_play_of_subgames_is_as_exploitable_as_openspiel_says(
     max_steps: int, published: float
 ) -> None:
