@@ -167,7 +167,7 @@ class Analysis:
                 values = np.mean([_agent_values(match, name) for match in own], axis=0)
                 share, place, cut_off = (column[0] for column in self._three([values]))
                 found.append(
-                    {"agent": name, "tables": len(own)}
+                    {"agent": name, "tables": len({tuple(sorted(m.line_up)) for m in own})}
                     | _flat("win_share", share)
                     | {"decided_share": _decided(share.value, cut_off.value)}
                     | {"mean_place": place.value, "cut_off_share": cut_off.value}

@@ -105,6 +105,7 @@ def play_block(
     advance: Callable[[int], None] = lambda count: None,
     watch: Watch | None = None,
     num_threads: int | None = None,
+    seats: npt.NDArray[np.int8] | None = None,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -119,6 +120,8 @@ def play_block(
         advance: called with the number of games that have just ended.
         watch: called before every step.
         num_threads: see `threeup_agents.make`.
+        seats: of each place under rotation 0, deal by deal, int8 `[D, S]`; None means its own
+            number.
 
     Raises:
         AgentError: an agent raised, took too long or gave no legal action.
@@ -131,7 +134,9 @@ def play_block(
     hashes = np.repeat(deal_hashes(decks, num_players, variant), num_players)
     batch = Batch(len(rotation), num_players, variant, max_steps, autoreset=False)
     batch.reset(decks=np.repeat(decks, num_players, axis=0))
-    agent_at = places[(np.arange(num_players) - rotation[:, None]) % num_players]
+    first_seats = np.arange(num_players) if seats is None else np.repeat(seats, num_players, axis=0)
+    seat_of = (first_seats + rotation[:, None]) % num_players
+    agent_at = places[np.argsort(seat_of, axis=1)]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
         with Referee(called, made, limit) as referee:
@@ -145,13 +150,13 @@ def play_block(
             "step": int(batch.lengths[row]),
         }
         raise
-    seat_of = (np.arange(num_players) + rotation[:, None]) % num_players
     cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
     won = (cards_left == 0) & ~cut_off[:, None]  # who has won has no card left (R20, R21)
     return Match(
         line_up=names,
         deal=deal,
         rotation=rotation.astype(np.int8),
+        seat=seat_of.astype(np.int8),
         deal_hash=hashes,
         course=course,
         win_share=won.astype(np.float64),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.arena.deals import PUBLIC_SEED, draw_deals
-from threeup_agents.arena.line_ups import LineUp, line_ups
+from threeup_agents.arena.line_ups import LineUp, draw_seats, line_ups
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import blocks, play_block
 from threeup_agents.arena.progress import Bar
@@ -244,6 +244,7 @@ def _play(
             settings.seconds_per_decision,
             advance,
             num_threads=num_threads,
+            seats=draw_seats(block.line_up, block.first, block.stop, settings.seed),
         )
     except AgentError as error:
         return block, error

@@ -90,7 +90,7 @@ def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     which = settings["variant"], settings["deal_set"], settings["seed"]
     decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
     actions = _actions_again(stored, decks, row, settings)
-    names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
+    names = tuple(line_up[place] for place in np.argsort(stored.seat[row]))
     recording = Recording(
         tuple(decks[deal].tolist()),
         names,
@@ -163,6 +163,7 @@ def _actions_again(
         settings["max_steps"],
         settings["seed"],
         watch=watch,
+        seats=stored.seat[:: stored.num_players],
     )
     if again.course[row] != stored.course[row]:
         raise ValueError(
