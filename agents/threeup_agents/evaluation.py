@@ -19,6 +19,7 @@ from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
 from threeup_agents.arena.match import Match
+from threeup_agents.arena.processes import TerminatedError, WorkerLostError, sigterm_as_interrupt
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
 from threeup_agents.arena.tournament import (
@@ -36,7 +37,9 @@ from threeup_env.engine.state import ENV_ID
 
 USAGE_ERROR: Final = 2
 AGENT_LEFT: Final = 3
+WORKER_LOST: Final = 4
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 LOOKS: Final = 4
 """Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
 error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
@@ -81,18 +84,25 @@ def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate")
         elif config.replay is not None:
             for text in replay(*config.replay):
                 print(text, end="\n\n")
-        elif run(config, prog)["failures"]:
-            return AGENT_LEFT
+        else:
+            with sigterm_as_interrupt():
+                return AGENT_LEFT if run(config, prog)["failures"] else 0
     except (ValueError, OSError, ImportError) as error:
         print(f"{prog}: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        kept = "nothing is kept without --out"
-        if config.out is not None:
-            kept = f"the games played are in {config.out}, the same command goes on"
-        print(f"{prog}: interrupted; {kept}", file=sys.stderr)
-        return INTERRUPTED
+    except WorkerLostError as error:
+        print(f"{prog}: {error}; {_kept(config)}", file=sys.stderr)
+        return WORKER_LOST
+    except KeyboardInterrupt as error:
+        print(f"{prog}: interrupted; {_kept(config)}", file=sys.stderr)
+        return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
     return 0
+
+
+def _kept(config: Config) -> str:
+    if config.out is None:
+        return "nothing is kept without --out"
+    return f"the games played are in {config.out}, the same command goes on"
 
 
 def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:

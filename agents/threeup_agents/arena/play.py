@@ -12,6 +12,7 @@ from threeup_agents.arena.deals import deal_hashes, draw_deals
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
+from threeup_agents.arena.threads import one_blas_thread
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.rng import MATCH_AGENTS, streams
@@ -139,7 +140,7 @@ def play_block(
     agent_at = places[np.argsort(seat_of, axis=1)]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
-        with Referee(called, made, limit) as referee:
+        with one_blas_thread(), Referee(called, made, limit) as referee:
             course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
     except AgentError as error:
         row = error.row

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from threeup_agents.arena.line_ups import LineUp
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import BLOCK_GAMES, play_block
-from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block
+from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block, read_identity
 from threeup_agents.arena.tournament import decks_of, part, stretches
 from threeup_agents.files import (
     TEXT,
@@ -136,10 +136,11 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
     The folder may hold others of the same deal, of a run of fewer or more deals.
     """
     looks = (results["stopping"] or {"looks": []})["looks"]
+    identity = read_identity(folder)
     for start, stop in stretches(results["deals_played"], looks):
         for block in part(line_up, start, stop):
             if block.first <= deal < block.stop:
-                found = read_block(folder, line_up, block.first, block.stop)
+                found = read_block(folder, identity, line_up, block.first, block.stop)
                 if found is not None:
                     return found
     raise ValueError(f"{folder / GAMES}: expected the games of deal {deal}; there are none")
