@@ -39,7 +39,8 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.play": "specs arena replay engine view",
     "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
     "threeup_agents.evaluation": "files specs arena analysis replay engine",
-    "threeup_agents.__main__": "evaluation training play replay",
+    "threeup_agents.merge": "files arena evaluation",
+    "threeup_agents.__main__": "evaluation merge training play replay",
 }
 LONG_NAMES = {name.rpartition(".")[2]: name for name in ALLOWED} | {"env": "threeup_env"}
 

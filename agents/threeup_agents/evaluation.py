@@ -19,6 +19,7 @@ from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
 from threeup_agents.arena.match import Match
+from threeup_agents.arena.merging import blocks_of, parse_part, write_settings
 from threeup_agents.arena.processes import TerminatedError, WorkerLostError, sigterm_as_interrupt
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
@@ -26,6 +27,7 @@ from threeup_agents.arena.tournament import (
     Backend,
     Outcome,
     Settings,
+    play_blocks,
     play_tournament,
     register_ray,
 )
@@ -62,6 +64,9 @@ class Config(Settings):
     number."""
     backend: Backend = "loky"
     """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
+    part: str = "1/1"
+    """2/3 plays the second of three equal parts of the games and keeps them in the folder, for
+    `threeup merge` to put together."""
     stop_when_separable: bool = False
     """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
     half_width: float = 0.01
@@ -122,6 +127,11 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
 
 
 def _run(config: Config, prog: str) -> dict[str, Any]:
+    folder = Folder(config.out, identity(config))
+    if config.out is not None:
+        write_settings(config.out, config)
+    if parse_part(config.part)[1] > 1:
+        return _play_part(config, folder, prog)
     confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
 
     def is_enough(outcome: Outcome) -> bool:
@@ -129,7 +139,7 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
 
     outcome = play_tournament(
         config,
-        Folder(config.out, identity(config)),
+        folder,
         config.workers,
         config.backend,
         looks(config),
@@ -151,6 +161,17 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
     return results
 
 
+def _play_part(config: Config, folder: Folder, prog: str) -> dict[str, Any]:
+    """Play a part of the blocks; there are no results before all are put together."""
+    index, count = parse_part(config.part)
+    own = blocks_of(config)[index::count]
+    failures = play_blocks(config, folder, own, config.workers, config.backend)
+    for failure in failures:
+        print(f"{prog}: {failure}; it left the run", file=sys.stderr)
+    print(f"part {config.part}: its games are in {config.out}; threeup merge puts parts together")
+    return {"failures": failures}
+
+
 def check(config: Config) -> None:
     """Refuse a run that can't work before any game is played."""
     if config.second_views:
@@ -164,6 +185,10 @@ def check(config: Config) -> None:
     for name in ("half_width", "seconds_per_decision"):
         if not getattr(config, name) > 0:
             raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
+    if parse_part(config.part)[1] > 1 and (config.out is None or config.stop_when_separable):
+        raise ValueError(
+            f"part: expected a run with --out and without --stop-when-separable; got {config.part}"
+        )
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
     game = Batch(1, config.num_players, config.variant)

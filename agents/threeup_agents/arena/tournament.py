@@ -111,6 +111,26 @@ def play_tournament(
     return outcome
 
 
+def play_blocks(
+    settings: Settings,
+    folder: Folder,
+    blocks: Sequence[Block],
+    workers: int = 1,
+    backend: Backend = "loky",
+) -> list[AgentError]:
+    """Play some of a run's blocks, so that several machines can share it.
+
+    Returns:
+        The failures of agents, whose other blocks are then missing.
+    """
+    if backend == "ray":
+        register_ray()
+    run = _Run(settings, folder, workers, backend)
+    with Bar("playing", sum(block.games for block in blocks)) as bar:
+        run.play(blocks, bar.advance)
+    return run.failures
+
+
 def decks_of(
     num_deals: int, num_players: int, variant: str, deal_set: str, seed: int
 ) -> npt.NDArray[np.int8]:
@@ -154,6 +174,11 @@ class _Run:
         self._games: dict[Block, Match] = {}
         self._failures: dict[str, AgentError] = {}
 
+    @property
+    def failures(self) -> list[AgentError]:
+        """Of the agents that have left."""
+        return list(self._failures.values())
+
     def outcome(self, tables: Sequence[LineUp]) -> Outcome:
         """The line-ups without the agents that have left."""
         stayed = tuple(name for name in self._settings.agents if name not in self._failures)
@@ -165,7 +190,7 @@ class _Run:
             for table, own in by_table.items()
             if not self._failures.keys() & set(table)
         ]
-        return Outcome(stayed, matches, list(self._failures.values()))
+        return Outcome(stayed, matches, self.failures)
 
     def play(self, wanted: Sequence[Block], advance: Callable[[int], None]) -> None:
         """Read each block, or play and write it."""
