@@ -18,6 +18,7 @@ from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.arena import ladder
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.merging import blocks_of, parse_part, write_settings
 from threeup_agents.arena.processes import TerminatedError, WorkerLostError, sigterm_as_interrupt
@@ -64,6 +65,11 @@ class Config(Settings):
     number."""
     backend: Backend = "loky"
     """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
+    ladder: bool = False
+    """Play on the shipped ladder: its agents' games on the public deals are there already, so
+    that only those of --add are played. At 2, 3, 4 or 6 players."""
+    add: tuple[str, ...] = ()
+    """With --ladder: who is to be measured by it."""
     part: str = "1/1"
     """2/3 plays the second of three equal parts of the games and keeps them in the folder, for
     `threeup merge` to put together."""
@@ -121,13 +127,17 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
             that holds another run or in which another process works.
         OSError: the results can't be written.
     """
+    if config.add and not config.ladder:
+        raise ValueError(f"add: expected --ladder with it; got --add {' '.join(config.add)} alone")
+    known = ladder.load(config.num_players) if config.ladder else None
+    if known is not None:
+        config = ladder.join(config, known, config.add)
     check(config)
-    with hold(config.out):
-        return _run(config, prog)
+    with hold(config.out), ladder.folder_with(known, config.out, identity(config)) as folder:
+        return _run(config, folder, prog)
 
 
-def _run(config: Config, prog: str) -> dict[str, Any]:
-    folder = Folder(config.out, identity(config))
+def _run(config: Config, folder: Folder, prog: str) -> dict[str, Any]:
     if config.out is not None:
         write_settings(config.out, config)
     if parse_part(config.part)[1] > 1:
@@ -156,6 +166,9 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
     if config.out is not None:
         write(config.out, results, outcome.matches)
     show(results)
+    for place, row in enumerate(results["standings"], start=1):
+        if row["agent"] in config.add:
+            print(f"{row['agent']}: place {place} of {len(outcome.agents)} on the ladder")
     if config.out is not None:
         print(f"results: {config.out / RESULTS}, games.csv, report.html")
     return results

@@ -65,13 +65,14 @@ class Analysis:
         """Everything, for `results.json`."""
         games = sum(len(match.deal) for match in self._matches)
         courses = np.concatenate([match.course for match in self._matches])
+        courses = courses[courses != 0]  # a ladder keeps none
         return {
             "fair_share": 1 / self._num_players,
             "confidence": self._confidence,
             "games": games,
             "deals_played": self._matches[0].num_deals,
             "distinct_deals": len(set(self._matches[0].deal_hash.tolist())),
-            "repeated_games": games - len(set(courses.tolist())),
+            "repeated_games": len(courses) - len(set(courses.tolist())),
             "pairings": self.pairings(),
             "ratings": self.ratings(),
             "standings": self.standings(),

@@ -17,7 +17,7 @@ from threeup_agents.files import atomic_write, checksum
 _SUMMED: Final = ("seconds", "decisions")
 _CHECKSUM: Final = "checksum"
 _MADE_WITH: Final = "made_with"
-_DAMAGED: Final = (
+DAMAGED: Final = (
     *(BadZipFile, zlib.error, tokenize.TokenError, RuntimeError, SyntaxError),
     *(EOFError, LookupError, ValueError, TypeError, OSError, MemoryError, OverflowError),
 )
@@ -39,7 +39,7 @@ class Match:
     deal_hash: npt.NDArray[np.int64]
     """Names the cards as dealt, `[B]`."""
     course: npt.NDArray[np.uint64]
-    """Equal for games of the same deal and the same actions, `[B]`."""
+    """Equal for games of the same deal and the same actions; 0: not kept; `[B]`."""
     win_share: npt.NDArray[np.float64]
     """By line-up place: 1 for the winner, 0 for the others, and for all if cut off; `[B, S]`."""
     cards_left: npt.NDArray[np.int8]
@@ -150,7 +150,7 @@ class Match:
             line_up = tuple(arrays.pop("line_up").tolist())
             match = cls(line_up, **arrays)
             match.check()
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise ValueError(
                 f"{path}: expected the games of a match; the file is damaged ({error}). "
                 "Delete it and run the same command to play them again"

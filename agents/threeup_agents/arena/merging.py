@@ -68,7 +68,9 @@ def read_settings(folder: Path) -> Settings:
     found = read_json(file)
     check_fields(str(file), found, {each.name: _like(each.default) for each in fields(Settings)})
     values: dict[str, Any] = {each.name: found[each.name] for each in fields(Settings)}
-    return Settings(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    for name, value in values.items():
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return Settings(**values)
 
 
 def _like(default: Any) -> Field:

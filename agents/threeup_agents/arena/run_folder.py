@@ -69,6 +69,10 @@ class Folder:
             )
         return match
 
+    def has(self, line_up: LineUp, first: int, stop: int) -> bool:
+        """Whether the games of a block are kept."""
+        return self._path is not None and block_file(self._path, line_up, first, stop).exists()
+
     def write(self, match: Match, first: int, stop: int) -> None:
         """Keep the games of a block."""
         if self._path is not None:
