@@ -260,7 +260,7 @@ def test_replay_shows_a_game_of_a_table_whose_order_was_drawn(
         capsys.readouterr()
         assert evaluation.main(["--replay", str(tmp_path), str(game)]) == 0
         told = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(seated.loc[game]))
-        assert capsys.readouterr().out.splitlines()[0].endswith(f": {told}")
+        assert capsys.readouterr().out.splitlines()[0].endswith(f"; {told}")
 
 
 def shown_end(run: Path, game: int, capsys: pytest.CaptureFixture[str]) -> str:
