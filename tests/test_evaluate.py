@@ -247,6 +247,22 @@ def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"step {row['length']}: " in shown
 
 
+def test_replay_shows_a_game_of_a_table_whose_order_was_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("random", "greedy", "careful")
+    evaluation.run(evaluation.Config(names, num_players=5, deals=4, out=tmp_path))
+    table = pd.read_csv(tmp_path / "games.csv")
+    seated = table[[f"agent_{seat}" for seat in range(5)]]
+    mixed = table.index[seated.nunique(axis=1) == 3]
+    assert len(mixed) == 3 * 4 * 5
+    for game in (mixed[3], mixed[-1]):
+        capsys.readouterr()
+        assert evaluation.main(["--replay", str(tmp_path), str(game)]) == 0
+        told = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(seated.loc[game]))
+        assert capsys.readouterr().out.splitlines()[0].endswith(f"; {told}")
+
+
 def shown_end(run: Path, game: int, capsys: pytest.CaptureFixture[str]) -> str:
     """The last words of a replay."""
     capsys.readouterr()

@@ -40,7 +40,8 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
     "threeup_agents.exact": "files specs players arena engine agent",
     "threeup_agents.evaluation": "files specs arena analysis replay engine",
-    "threeup_agents.__main__": "evaluation exact training play replay",
+    "threeup_agents.merge": "files arena evaluation",
+    "threeup_agents.__main__": "evaluation exact merge training play replay",
 }
 LONG_NAMES = {name.rpartition(".")[2]: name for name in ALLOWED} | {"env": "threeup_env"}
 

@@ -7,6 +7,7 @@ from typing import Final
 
 COMMANDS: Final = {
     "evaluate": ("threeup_agents.evaluation", "let agents play each other; say who is better"),
+    "merge": ("threeup_agents.merge", "put the folders of several machines together"),
     "train": ("threeup_agents.training.__main__", "fit a policy by self-play"),
     "play": ("threeup_agents.play.__main__", "play against agents in the terminal"),
     "exact": (

@@ -18,13 +18,17 @@ from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.arena import ladder
 from threeup_agents.arena.match import Match
+from threeup_agents.arena.merging import blocks_of, parse_part, write_settings
+from threeup_agents.arena.processes import TerminatedError, WorkerLostError, sigterm_as_interrupt
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
 from threeup_agents.arena.tournament import (
     Backend,
     Outcome,
     Settings,
+    play_blocks,
     play_tournament,
     register_ray,
 )
@@ -37,7 +41,9 @@ from threeup_env.engine.state import ENV_ID
 
 USAGE_ERROR: Final = 2
 AGENT_LEFT: Final = 3
+WORKER_LOST: Final = 4
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 LOOKS: Final = 4
 """Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
 error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
@@ -60,6 +66,14 @@ class Config(Settings):
     number."""
     backend: Backend = "loky"
     """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
+    ladder: bool = False
+    """Play on the shipped ladder: its agents' games on the public deals are there already, so
+    that only those of --add are played. At 2, 3, 4 or 6 players."""
+    add: tuple[str, ...] = ()
+    """With --ladder: who is to be measured by it."""
+    part: str = "1/1"
+    """2/3 plays the second of three equal parts of the games and keeps them in the folder, for
+    `threeup merge` to put together."""
     stop_when_separable: bool = False
     """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
     half_width: float = 0.01
@@ -82,18 +96,25 @@ def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate")
         elif config.replay is not None:
             for text in replay(*config.replay):
                 print(text, end="\n\n")
-        elif run(config, prog)["failures"]:
-            return AGENT_LEFT
+        else:
+            with sigterm_as_interrupt():
+                return AGENT_LEFT if run(config, prog)["failures"] else 0
     except (ValueError, OSError, ImportError) as error:
         print(f"{prog}: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        kept = "nothing is kept without --out"
-        if config.out is not None:
-            kept = f"the games played are in {config.out}, the same command goes on"
-        print(f"{prog}: interrupted; {kept}", file=sys.stderr)
-        return INTERRUPTED
+    except WorkerLostError as error:
+        print(f"{prog}: {error}; {_kept(config)}", file=sys.stderr)
+        return WORKER_LOST
+    except KeyboardInterrupt as error:
+        print(f"{prog}: interrupted; {_kept(config)}", file=sys.stderr)
+        return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
     return 0
+
+
+def _kept(config: Config) -> str:
+    if config.out is None:
+        return "nothing is kept without --out"
+    return f"the games played are in {config.out}, the same command goes on"
 
 
 def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
@@ -107,12 +128,21 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
             that holds another run or in which another process works.
         OSError: the results can't be written.
     """
+    if config.add and not config.ladder:
+        raise ValueError(f"add: expected --ladder with it; got --add {' '.join(config.add)} alone")
+    known = ladder.load(config.num_players) if config.ladder else None
+    if known is not None:
+        config = ladder.join(config, known, config.add)
     check(config)
-    with hold(config.out):
-        return _run(config, prog)
+    with hold(config.out), ladder.folder_with(known, config.out, identity(config)) as folder:
+        return _run(config, folder, prog)
 
 
-def _run(config: Config, prog: str) -> dict[str, Any]:
+def _run(config: Config, folder: Folder, prog: str) -> dict[str, Any]:
+    if config.out is not None:
+        write_settings(config.out, config)
+    if parse_part(config.part)[1] > 1:
+        return _play_part(config, folder, prog)
     confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
 
     def is_enough(outcome: Outcome) -> bool:
@@ -120,7 +150,7 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
 
     outcome = play_tournament(
         config,
-        Folder(config.out, identity(config)),
+        folder,
         config.workers,
         config.backend,
         looks(config),
@@ -137,9 +167,23 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
     if config.out is not None:
         write(config.out, results, outcome.matches)
     show(results)
+    for place, row in enumerate(results["standings"], start=1):
+        if row["agent"] in config.add:
+            print(f"{row['agent']}: place {place} of {len(outcome.agents)} on the ladder")
     if config.out is not None:
         print(f"results: {config.out / RESULTS}, games.csv, report.html")
     return results
+
+
+def _play_part(config: Config, folder: Folder, prog: str) -> dict[str, Any]:
+    """Play a part of the blocks; there are no results before all are put together."""
+    index, count = parse_part(config.part)
+    own = blocks_of(config)[index::count]
+    failures = play_blocks(config, folder, own, config.workers, config.backend)
+    for failure in failures:
+        print(f"{prog}: {failure}; it left the run", file=sys.stderr)
+    print(f"part {config.part}: its games are in {config.out}; threeup merge puts parts together")
+    return {"failures": failures}
 
 
 def check(config: Config) -> None:
@@ -155,6 +199,10 @@ def check(config: Config) -> None:
         check_positive(name, getattr(config, name))
     if not isinstance(config.agents, Sequence) or isinstance(config.agents, str):
         raise ValueError(f"agents: expected a list of names; got {config.agents!r}")
+    if parse_part(config.part)[1] > 1 and (config.out is None or config.stop_when_separable):
+        raise ValueError(
+            f"part: expected a run with --out and without --stop-when-separable; got {config.part}"
+        )
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
     game = Batch(1, config.num_players, config.variant)

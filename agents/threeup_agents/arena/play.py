@@ -12,6 +12,7 @@ from threeup_agents.arena.deals import deal_hashes, draw_deals
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
+from threeup_agents.arena.threads import one_blas_thread
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.rng import MATCH_AGENTS, streams
@@ -105,6 +106,7 @@ def play_block(
     advance: Callable[[int], None] = lambda count: None,
     watch: Watch | None = None,
     num_threads: int | None = None,
+    seats: npt.NDArray[np.int8] | None = None,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -119,6 +121,8 @@ def play_block(
         advance: called with the number of games that have just ended.
         watch: called before every step.
         num_threads: see `threeup_agents.make`.
+        seats: of each place under rotation 0, deal by deal, int8 `[D, S]`; None means its own
+            number.
 
     Raises:
         AgentError: an agent raised, took too long or gave no legal action.
@@ -131,10 +135,12 @@ def play_block(
     hashes = np.repeat(deal_hashes(decks, num_players, variant), num_players)
     batch = Batch(len(rotation), num_players, variant, max_steps, autoreset=False)
     batch.reset(decks=np.repeat(decks, num_players, axis=0))
-    agent_at = places[(np.arange(num_players) - rotation[:, None]) % num_players]
+    first_seats = np.arange(num_players) if seats is None else np.repeat(seats, num_players, axis=0)
+    seat_of = (first_seats + rotation[:, None]) % num_players
+    agent_at = places[np.argsort(seat_of, axis=1)]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
-        with Referee(called, made, limit) as referee:
+        with one_blas_thread(), Referee(called, made, limit) as referee:
             course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
     except AgentError as error:
         row = error.row
@@ -145,13 +151,13 @@ def play_block(
             "step": int(batch.lengths[row]),
         }
         raise
-    seat_of = (np.arange(num_players) + rotation[:, None]) % num_players
     cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
     won = (cards_left == 0) & ~cut_off[:, None]  # who has won has no card left (R20, R21)
     return Match(
         line_up=names,
         deal=deal,
         rotation=rotation.astype(np.int8),
+        seat=seat_of.astype(np.int8),
         deal_hash=hashes,
         course=course,
         win_share=won.astype(np.float64),

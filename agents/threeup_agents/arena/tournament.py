@@ -1,5 +1,6 @@
 """Round robins: playing the blocks of all line-ups, on one core or many."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,10 +11,11 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.arena.deals import PUBLIC_SEED, draw_deals
-from threeup_agents.arena.line_ups import LineUp, line_ups
+from threeup_agents.arena.deals import PUBLIC_SEED, deal_hashes, draw_deals
+from threeup_agents.arena.line_ups import LineUp, draw_seats, line_ups
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import blocks, play_block
+from threeup_agents.arena.processes import end_with, naming_lost_workers
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError
 from threeup_agents.arena.run_folder import Folder
@@ -109,6 +111,26 @@ def play_tournament(
     return outcome
 
 
+def play_blocks(
+    settings: Settings,
+    folder: Folder,
+    blocks: Sequence[Block],
+    workers: int = 1,
+    backend: Backend = "loky",
+) -> list[AgentError]:
+    """Play some of a run's blocks, so that several machines can share it.
+
+    Returns:
+        The failures of agents, whose other blocks are then missing.
+    """
+    if backend == "ray":
+        register_ray()
+    run = _Run(settings, folder, workers, backend)
+    with Bar("playing", sum(block.games for block in blocks)) as bar:
+        run.play(blocks, bar.advance)
+    return run.failures
+
+
 def decks_of(
     num_deals: int, num_players: int, variant: str, deal_set: str, seed: int
 ) -> npt.NDArray[np.int8]:
@@ -144,12 +166,18 @@ class _Run:
             settings.deal_set,
             settings.seed,
         )
+        self._hashes = deal_hashes(self._decks, settings.num_players, settings.variant)
         self._settings = settings
         self._folder = folder
         self._workers = workers
         self._backend = backend
         self._games: dict[Block, Match] = {}
         self._failures: dict[str, AgentError] = {}
+
+    @property
+    def failures(self) -> list[AgentError]:
+        """Of the agents that have left."""
+        return list(self._failures.values())
 
     def outcome(self, tables: Sequence[LineUp]) -> Outcome:
         """The line-ups without the agents that have left."""
@@ -162,13 +190,14 @@ class _Run:
             for table, own in by_table.items()
             if not self._failures.keys() & set(table)
         ]
-        return Outcome(stayed, matches, list(self._failures.values()))
+        return Outcome(stayed, matches, self.failures)
 
     def play(self, wanted: Sequence[Block], advance: Callable[[int], None]) -> None:
         """Read each block, or play and write it."""
         missing = []
         for block in wanted:
-            found = self._folder.read(block.line_up, block.first, block.stop)
+            hashes = self._hashes[block.first : block.stop]
+            found = self._folder.read(block.line_up, block.first, block.stop, hashes)
             if found is None:
                 missing.append(block)
             else:
@@ -196,12 +225,14 @@ class _Run:
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
         # Workers share the cores already: each with a thread a core would only add switching.
         num_threads = 1 if self._workers > 1 else None
-        play = partial(_play, self._settings, num_threads=num_threads)
+        parent = os.getpid() if self._backend == "loky" else None
+        play = partial(_play, self._settings, num_threads=num_threads, parent=parent)
         tasks = (
             joblib.delayed(play)(block, self._decks[block.first : block.stop])
             for block in self._wanted(blocks)
         )
-        with joblib.parallel_config(backend=self._backend, n_jobs=self._workers):
+        config = joblib.parallel_config(backend=self._backend, n_jobs=self._workers)
+        with naming_lost_workers(), config:
             if self._backend == "loky":
                 parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
                 yield from parallel(tasks)
@@ -231,8 +262,11 @@ def _play(
     decks: npt.NDArray[np.int8],
     advance: Callable[[int], None] = lambda count: None,
     num_threads: int | None = None,
+    parent: int | None = None,
 ) -> Result:
-    """Play a block; an agent's fault is a result too."""
+    """Play a block; an agent's fault is a result too. A worker ends with its `parent`."""
+    if parent is not None:
+        end_with(parent)
     try:
         match = play_block(
             block.line_up,
@@ -244,6 +278,7 @@ def _play(
             settings.seconds_per_decision,
             advance,
             num_threads=num_threads,
+            seats=draw_seats(block.line_up, block.first, block.stop, settings.seed),
         )
     except AgentError as error:
         return block, error

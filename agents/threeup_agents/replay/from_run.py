@@ -10,7 +10,7 @@ import numpy.typing as npt
 from threeup_agents.arena.line_ups import LineUp
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import BLOCK_GAMES, play_block
-from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block
+from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block, read_identity
 from threeup_agents.arena.tournament import decks_of, part, stretches
 from threeup_agents.files import (
     TEXT,
@@ -90,7 +90,7 @@ def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     which = settings["variant"], settings["deal_set"], settings["seed"]
     decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
     actions = _actions_again(stored, decks, row, settings)
-    names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
+    names = tuple(line_up[place] for place in np.argsort(stored.seat[row]))
     recording = Recording(
         tuple(decks[deal].tolist()),
         names,
@@ -136,10 +136,11 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
     The folder may hold others of the same deal, of a run of fewer or more deals.
     """
     looks = (results["stopping"] or {"looks": []})["looks"]
+    identity = read_identity(folder)
     for start, stop in stretches(results["deals_played"], looks):
         for block in part(line_up, start, stop):
             if block.first <= deal < block.stop:
-                found = read_block(folder, line_up, block.first, block.stop)
+                found = read_block(folder, identity, line_up, block.first, block.stop)
                 if found is not None:
                     return found
     raise ValueError(f"{folder / GAMES}: expected the games of deal {deal}; there are none")
@@ -163,8 +164,9 @@ def _actions_again(
         settings["max_steps"],
         settings["seed"],
         watch=watch,
+        seats=stored.seat[:: stored.num_players],
     )
-    if again.course[row] != stored.course[row]:
+    if stored.course[row] not in (0, again.course[row]):  # 0: a shipped ladder's, not kept
         raise ValueError(
             "replay: expected the course that the run holds; its agents now play otherwise "
             "(another version of the code or of a policy)"
