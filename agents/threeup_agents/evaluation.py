@@ -6,18 +6,18 @@ Every line-up plays the same deals, each under every rotation of the seats.
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import tyro
 
-from threeup_agents import specs
 from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.arena.entrants import about, check_entrants, check_names
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
@@ -30,7 +30,6 @@ from threeup_agents.arena.tournament import (
 )
 from threeup_agents.files import hold, write_text
 from threeup_agents.replay.from_run import replay
-from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import check_variant
 from threeup_env.engine.state import ENV_ID
 
@@ -79,7 +78,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate")
         if config.list:
             show_agents()
         elif config.replay is not None:
-            for text in replay(*config.replay):
+            for text in replay(*config.replay, config.trust):
                 print(text, end="\n\n")
         elif run(config, prog)["failures"]:
             return AGENT_LEFT
@@ -106,12 +105,32 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
             that holds another run or in which another process works.
         OSError: the results can't be written.
     """
+    results, _ = compete(config, lambda failure: print(f"{prog}: {failure}", file=sys.stderr))
+    show(results)
+    if config.out is not None:
+        print(f"results: {config.out / RESULTS}, games.csv, report.html")
+    return results
+
+
+def compete(config: Config, tell: Callable[[str], None]) -> tuple[dict[str, Any], Sequence[Match]]:
+    """Play the round robin and write its results, for the command line and for Python.
+
+    Args:
+        config: of the run.
+        tell: is called for each agent that left the run, with why.
+
+    Returns:
+        What `results.json` holds, and the games.
+
+    Raises:
+        ValueError, OSError: see `run`.
+    """
     check(config)
     with hold(config.out):
-        return _run(config, prog)
+        return _compete(config, tell)
 
 
-def _run(config: Config, prog: str) -> dict[str, Any]:
+def _compete(config: Config, tell: Callable[[str], None]) -> tuple[dict[str, Any], Sequence[Match]]:
     confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
 
     def is_enough(outcome: Outcome) -> bool:
@@ -126,7 +145,7 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
         is_enough if config.stop_when_separable else lambda outcome: False,
     )
     for failure in outcome.failures:
-        print(f"{prog}: {failure}; it left the run", file=sys.stderr)
+        tell(f"{failure}; it left the run")
     if len(outcome.agents) < 2:
         raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
     found = Analysis(config, outcome, confidence, config.half_width)
@@ -135,10 +154,7 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
         results["second_views"] = found.second_views()
     if config.out is not None:
         write(config.out, results, outcome.matches)
-    show(results)
-    if config.out is not None:
-        print(f"results: {config.out / RESULTS}, games.csv, report.html")
-    return results
+    return results, outcome.matches
 
 
 def check(config: Config) -> None:
@@ -156,19 +172,9 @@ def check(config: Config) -> None:
             raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
-    game = Batch(1, config.num_players, config.variant)
-    game.reset()
-    seen = set()
-    for spec in config.agents:
-        agent = specs.make(spec)
-        try:
-            agent.act(game.observations.copy(), game.action_masks.copy())
-        except ValueError as error:  # e.g. a policy for another table size
-            raise ValueError(f"agent {spec!r}: {error}") from error
-        key = specs.policy_file(spec) or spec, spec.endswith(":best")
-        if key in seen:
-            raise ValueError(f"agents: expected each one once; got {spec!r} more than once")
-        seen.add(key)
+    check_names(config.agents)
+    who = config.entrants
+    check_entrants(who, config.num_players, config.variant, config.workers, config.trust)
     if config.out is not None and config.out.exists() and not config.out.is_dir():
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 
@@ -181,12 +187,31 @@ def looks(config: Config) -> list[int]:
 
 
 def identity(config: Config) -> dict[str, Any]:
-    """What decides a block of games beside its line-up and deals."""
+    """What decides a block of games beside its line-up and deals.
+
+    Raises:
+        ValueError: an agent that has no hash, for a folder that is kept.
+    """
+    hashed = hashes(config)
+    for name, found in hashed.items():
+        if found is None and config.out is not None:
+            raise ValueError(
+                f"out: expected agents that a run which goes on can tell from others; {name!r} "
+                "can't be pickled. Play without a folder, or put it in a file and name that"
+            )
     same = ("num_players", "variant", "max_steps", "seed", "deal_set")
     return {name: getattr(config, name) for name in same} | {
         "env": ENV_ID,
         "engine": engine_hash(),
-        "agents": {spec: agent_hash(spec, config.num_players) for spec in config.agents},
+        "agents": hashed,
+    }
+
+
+def hashes(config: Config) -> dict[str, str | None]:
+    """The hash of each agent, see `agent_hash`."""
+    return {
+        name: agent_hash(entrant, config.num_players, config.trust)
+        for name, entrant in config.entrants.items()
     }
 
 
@@ -200,6 +225,7 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
             "looks": looks(config),
         }
     settings = {field.name: getattr(config, field.name) for field in fields(Settings)}
+    hashed = hashes(config)
     return {
         "num_players": config.num_players,
         "deals": config.deals,
@@ -213,9 +239,8 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
         "line_ups": [match.line_up for match in outcome.matches],
         "engine": engine_hash(),
         "agents": [
-            {"agent": spec, "about": specs.about(spec)}
-            | {"hash": agent_hash(spec, config.num_players)}
-            for spec in outcome.agents
+            {"agent": name, "about": about(config.entrants[name]), "hash": hashed[name]}
+            for name in outcome.agents
         ],
         "versions": versions(),
         "command": command(config),

@@ -10,10 +10,11 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
+from threeup_agents import specs
 from threeup_agents.arena.deals import PUBLIC_SEED, draw_deals
 from threeup_agents.arena.line_ups import LineUp, line_ups
 from threeup_agents.arena.match import Match
-from threeup_agents.arena.play import blocks, play_block
+from threeup_agents.arena.play import Entrant, blocks, play_block
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError
 from threeup_agents.arena.run_folder import Folder
@@ -28,8 +29,8 @@ class Settings:
     """What decides every game of a round robin."""
 
     agents: tuple[str, ...] = ("random", "greedy", "careful")
-    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo,
-    or the path of a policy file or run folder."""
+    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo, the
+    path of a policy file or run folder, mine.py:Mine for code; NAME=SPEC sets a name."""
     num_players: int = 2
     """Seats at the table, 2 to 6."""
     deals: int = 500
@@ -46,6 +47,18 @@ class Settings:
     """At 3 to 6 players also play tables of different agents."""
     seconds_per_decision: float = SECONDS_PER_DECISION
     """Time limit; an agent that takes longer is left out and reported."""
+    trust: bool = False
+    """Load policy files that could run code of whoever wrote them (.zip and .pt)."""
+
+    @property
+    def entrants(self) -> dict[str, Entrant]:
+        """Who takes part, by the name in the results."""
+        return {specs.named(spec)[0]: spec for spec in self.agents}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What those who take part are called in the results, as listed."""
+        return tuple(self.entrants)
 
 
 @dataclass(frozen=True)
@@ -98,8 +111,8 @@ def play_tournament(
     if backend == "ray":
         register_ray()
     run = _Run(settings, folder, workers, backend)
-    tables = line_ups(settings.agents, settings.num_players, settings.mixed)
-    outcome = Outcome(settings.agents, [])
+    tables = line_ups(settings.names, settings.num_players, settings.mixed)
+    outcome = Outcome(settings.names, [])
     with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
         for start, stop in stretches(settings.deals, looks):
             run.play([block for table in tables for block in part(table, start, stop)], bar.advance)
@@ -153,7 +166,7 @@ class _Run:
 
     def outcome(self, tables: Sequence[LineUp]) -> Outcome:
         """The line-ups without the agents that have left."""
-        stayed = tuple(name for name in self._settings.agents if name not in self._failures)
+        stayed = tuple(name for name in self._settings.names if name not in self._failures)
         by_table: dict[LineUp, list[Block]] = {table: [] for table in tables}
         for block in sorted(self._games, key=lambda block: block.first):
             by_table[block.line_up].append(block)
@@ -233,9 +246,10 @@ def _play(
     num_threads: int | None = None,
 ) -> Result:
     """Play a block; an agent's fault is a result too."""
+    entrants = settings.entrants
     try:
         match = play_block(
-            block.line_up,
+            [entrants[name] for name in block.line_up],
             decks,
             block.first,
             settings.variant,
@@ -244,6 +258,7 @@ def _play(
             settings.seconds_per_decision,
             advance,
             num_threads=num_threads,
+            trust=settings.trust,
         )
     except AgentError as error:
         return block, error

@@ -30,6 +30,8 @@ class Config:
     A page for one seat alone holds no card that it doesn't know."""
     explain: bool = False
     """Ask the agents anew what they think of each choice (a search takes its time)."""
+    trust: bool = False
+    """Run code that a run's folder names: agents in Python files, policies with pickles."""
     out: Path = Path("replay.html")
     """The page."""
 
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     config = tyro.cli(Config, args=list(arguments), prog="threeup page")
     try:
-        recording = _read(config.source, config.game)
+        recording = _read(config.source, config.game, config.trust)
         if config.explain:
             names = recording.agents
             recording = recording.explained(
@@ -54,12 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _read(source: Path, game: int) -> Recording:
+def _read(source: Path, game: int, trust: bool) -> Recording:
     if not source.is_dir():
         return Recording.load(source)
     from threeup_agents.replay.from_run import recording_of
 
-    return recording_of(source, game)
+    return recording_of(source, game, trust)
 
 
 if __name__ == "__main__":

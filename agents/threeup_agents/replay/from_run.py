@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from threeup_agents import specs
 from threeup_agents.arena.line_ups import LineUp
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import BLOCK_GAMES, play_block
@@ -40,6 +41,7 @@ _RESULTS: Final = {
             "deal_set": one_of("fresh", "public"),
             "seed": whole(),
             "max_steps": whole(1, _MANY),
+            "agents": list_of(TEXT),
         }
     ),
     "stopping": optional(object_of({"looks": list_of(whole(1, _MANY))})),
@@ -47,7 +49,7 @@ _RESULTS: Final = {
 """What is read of `results.json`."""
 
 
-def replay(folder: Path, game: int) -> Iterator[str]:
+def replay(folder: Path, game: int, trust: bool = False) -> Iterator[str]:
     """Play a game of a run once more and put it into words, a table a step.
 
     Each table is what the seat to act saw: what others hold and lay is hidden in it.
@@ -55,11 +57,12 @@ def replay(folder: Path, game: int) -> Iterator[str]:
     Args:
         folder: of the run.
         game: its number in `games.csv`.
+        trust: run code that the folder names: agents in Python files, policies with pickles.
 
     Raises:
-        ValueError: no such run or game, or its agents now play otherwise.
+        ValueError: no such run or game, its agents now play otherwise, or trust is needed.
     """
-    stored, row, rotation, recording = _stored_game(folder, game)
+    stored, row, rotation, recording = _stored_game(folder, game, trust)
     names = recording.agents
     at = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(names))
     yield f"game {game}: deal {stored.deal[row]}, rotation {rotation}; {at}"
@@ -71,16 +74,16 @@ def replay(folder: Path, game: int) -> Iterator[str]:
     )
 
 
-def recording_of(folder: Path, game: int) -> Recording:
+def recording_of(folder: Path, game: int, trust: bool = False) -> Recording:
     """Play a game of a run once more and record it; the arguments are those of `replay`.
 
     Raises:
         ValueError: no such run or game, or its agents now play otherwise.
     """
-    return _stored_game(folder, game)[3]
+    return _stored_game(folder, game, trust)[3]
 
 
-def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
+def _stored_game(folder: Path, game: int, trust: bool) -> tuple[Match, int, int, Recording]:
     """The block that holds a game, its row there, its rotation, and the game itself."""
     results = _read_results(folder)
     line_up, deal, rotation = _find(results, game)
@@ -89,7 +92,7 @@ def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     settings = results["settings"]
     which = settings["variant"], settings["deal_set"], settings["seed"]
     decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
-    actions = _actions_again(stored, decks, row, settings)
+    actions = _actions_again(stored, decks, row, settings, trust)
     names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
     recording = Recording(
         tuple(decks[deal].tolist()),
@@ -146,7 +149,7 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
 
 
 def _actions_again(
-    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any]
+    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any], trust: bool
 ) -> list[int]:
     """Play a whole block again, since its agents' streams run through all its games."""
     actions: list[int] = []
@@ -156,13 +159,14 @@ def _actions_again(
 
     first = int(stored.deal[0])
     again = play_block(
-        stored.line_up,
+        _specs_of(stored.line_up, settings["agents"], trust),
         decks[first:],
         first,
         settings["variant"],
         settings["max_steps"],
         settings["seed"],
         watch=watch,
+        trust=trust,
     )
     if again.course[row] != stored.course[row]:
         raise ValueError(
@@ -170,6 +174,21 @@ def _actions_again(
             "(another version of the code or of a policy)"
         )
     return actions
+
+
+def _specs_of(line_up: LineUp, agents: list[str], trust: bool) -> list[str]:
+    """The specs of a line-up's names; one that runs code is refused unless trusted."""
+    by_name = dict(map(specs.named, agents))
+    found = []
+    for name in line_up:
+        spec = by_name.get(name, name)
+        if specs.runs_code(spec) and not trust:
+            raise ValueError(
+                f"replay: expected --trust for a game of {spec!r}: playing it again runs code "
+                "that the folder names. Give it if you trust who made the folder"
+            )
+        found.append(spec if spec == name else f"{name}={spec}")
+    return found
 
 
 def _tables(recording: Recording) -> Iterator[str]:
