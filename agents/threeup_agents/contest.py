@@ -150,8 +150,12 @@ def round_robin(
         name, thing = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
         if isinstance(thing, str | Path):
             names.append(str(thing) if name is None else f"{name}={thing}")
+            if name is not None and specs.named(names[-1]) != (name, str(thing)):
+                raise ValueError(f"name: expected one without = : ? / or \\; got {name!r}")
             continue
         entrant = Given(thing, name)
+        if "=" in entrant.name:
+            raise ValueError(f"name: expected one without =; got {entrant.name!r}")
         names.append(entrant.name)
         given[entrant.name] = entrant
     check_names(names)

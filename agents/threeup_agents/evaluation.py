@@ -248,7 +248,10 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
 
 
 def command(config: Config) -> str:
-    """The command that gives these results again."""
+    """The command that gives these results again; objects of Python have none."""
+    given = [name for name, who in config.entrants.items() if not isinstance(who, str)]
+    if given:
+        return f"threeup_agents.round_robin(...), with objects of Python: {', '.join(given)}"
     words = ["threeup", "evaluate"]
     for field in fields(Settings):
         value = getattr(config, field.name)

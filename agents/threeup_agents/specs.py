@@ -218,8 +218,8 @@ def _load_network(spec: str, seed: int, trust: bool) -> Agent:
         raise ValueError(f"agent {spec!r}: expected the policy file {str(path)!r}; there is none")
     if path.suffix in _DANGERS and not trust:
         raise ValueError(
-            f"agent {spec!r}: expected --trust (in Python trust=True) for a {path.suffix} file: "
-            f"{_DANGERS[path.suffix]}. Give it if you trust who made the file"
+            f"agent {spec!r}: expected trust (threeup evaluate --trust, in Python trust=True) "
+            f"for a {path.suffix} file: {_DANGERS[path.suffix]}. Give it if you trust who made the file"
         )
     from threeup_agents.outside import networks, sb3_zip
 

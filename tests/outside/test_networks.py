@@ -59,7 +59,7 @@ def write_torchscript(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        torch.jit.script(linear).save(path)
+        torch.jit.script(linear).save(path)  # type: ignore[no-untyped-call]
     return str(path)
 
 
@@ -184,7 +184,9 @@ def test_a_file_that_could_run_code_is_refused_unless_trusted(
     options = ["--agents", spec, "random", "--deals", "2"]
     assert evaluation.main(options) == 2
     error = capsys.readouterr().err
-    assert f"agent {spec!r}: expected --trust (in Python trust=True)" in error
+    assert (
+        f"agent {spec!r}: expected trust (threeup evaluate --trust, in Python trust=True)" in error
+    )
     assert reason in error
     assert evaluation.main([*options, "--trust"]) == 0
 
