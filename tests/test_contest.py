@@ -204,6 +204,15 @@ def test_an_agent_that_answers_wrongly_is_told_and_leaves() -> None:
     assert "text left" in repr(result)
 
 
+@pytest.mark.parametrize(
+    "name", ["[/bad]", "$a_{$", "</b>&", "/*DATA*/", "{{ run }}", "{% x", "@b"]
+)
+def test_names_of_objects_are_shown_as_they_are(name: str, tmp_path: Path) -> None:
+    result = round_robin({name: lowest, "greedy": "greedy"}, deals=3, out=tmp_path)
+    assert set(result.games["agent_0"]) == {name, "greedy"}
+    assert html.escape(name) in (tmp_path / "report.html").read_text()
+
+
 def test_tables_name_the_extra_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     result = round_robin(["random", "greedy"], deals=3)
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -219,7 +219,7 @@ def _load_network(spec: str, seed: int, trust: bool) -> Agent:
     if path.suffix in _DANGERS and not trust:
         raise ValueError(
             f"agent {spec!r}: expected trust (threeup evaluate --trust, in Python trust=True) "
-            f"for a {path.suffix} file: {_DANGERS[path.suffix]}. Give it if you trust who made the file"
+            f"for a {path.suffix} file: {_DANGERS[path.suffix]}. Give it if you trust who made it"
         )
     from threeup_agents.outside import networks, sb3_zip
 

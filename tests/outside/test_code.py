@@ -167,6 +167,12 @@ def test_two_workers_import_a_file_each_and_play_the_same_games(folder: Path) ->
     assert one == two
 
 
+def test_an_object_made_from_a_file_reaches_the_workers_too(folder: Path) -> None:
+    agents = [("mine", threeup_agents.make("mine.py:Mine")), "random"]
+    one, two = (threeup_agents.round_robin(agents, 4, workers=n) for n in (1, 2))
+    assert one.games.equals(two.games)
+
+
 def test_files_of_one_name_beside_two_agents_are_told_apart(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -252,6 +258,6 @@ def test_a_game_of_code_is_shown_again_only_where_the_folder_is_trusted(
     assert evaluate("best=mine.py:Mine", "greedy", out=out) == 0
     capsys.readouterr()
     assert evaluation.main(["--replay", str(out), "0"]) == 2
-    assert "expected --trust for a game of 'mine.py:Mine'" in capsys.readouterr().err
+    assert "expected --trust for a game of 'best=mine.py:Mine'" in capsys.readouterr().err
     assert evaluation.main(["--replay", str(out), "0", "--trust"]) == 0
     assert "seat 0 best, seat 1 greedy" in capsys.readouterr().out

@@ -35,14 +35,17 @@ def layer(seed: int = 0, size: int = F2, outputs: int = NUM_ACTIONS) -> Layer:
 
 
 def write_onnx(
-    path: Path, weights: npt.NDArray[np.float32], biases: npt.NDArray[np.float32]
+    path: Path,
+    weights: npt.NDArray[np.float32],
+    biases: npt.NDArray[np.float32],
+    rows: str | int = "B",
 ) -> str:
     node = helper.make_node("Gemm", ["seen", "weights", "biases"], ["logits"])
     graph = helper.make_graph(
         [node],
         "policy",
-        [helper.make_tensor_value_info("seen", TensorProto.FLOAT, ["B", len(weights)])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["B", len(biases)])],
+        [helper.make_tensor_value_info("seen", TensorProto.FLOAT, [rows, len(weights)])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [rows, len(biases)])],
         [numpy_helper.from_array(weights, "weights"), numpy_helper.from_array(biases, "biases")],
     )
     opset = [helper.make_opsetid("", 17)]
@@ -260,6 +263,11 @@ def not_a_number(path: Path) -> str:
             "expected a policy of PPO, A2C, DQN, MaskablePPO; got one of sb3_contrib.qrdqn",
         ),
         ("nan.onnx", not_a_number, "expected finite logits for legal actions; got nan"),
+        (
+            "one-row.onnx",
+            lambda path: write_onnx(path, *layer(), rows=1),
+            "expected an input of any number of rows .*dynamic first axis.*; got 1",
+        ),
         (
             "short.onnx",
             lambda path: write_onnx(path, *layer(outputs=5)),

@@ -91,7 +91,8 @@ def blocks(line_up: Sequence[Entrant], deals: int) -> list[tuple[int, int]]:
     >>> blocks(["greedy", "random"], 1200)
     [(0, 512), (512, 1024), (1024, 1200)]
     """
-    slow = any(_label(entrant).startswith(_SLOW) for entrant in line_up)
+    known = (specs.named(who)[1] if isinstance(who, str) else _label(who) for who in line_up)
+    slow = any(name.startswith(_SLOW) for name in known)
     size = max(1, (SLOW_BLOCK_GAMES if slow else BLOCK_GAMES) // len(line_up))
     return [(first, min(first + size, deals)) for first in range(0, deals, size)]
 

@@ -1,6 +1,6 @@
 """Round robins: playing the blocks of all line-ups, on one core or many."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
@@ -115,7 +115,8 @@ def play_tournament(
     outcome = Outcome(settings.names, [])
     with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
         for start, stop in stretches(settings.deals, looks):
-            run.play([block for table in tables for block in part(table, start, stop)], bar.advance)
+            wanted = [b for table in tables for b in part(table, start, stop, settings.entrants)]
+            run.play(wanted, bar.advance)
             outcome = run.outcome(tables)
             if len(outcome.agents) < 2 or is_enough(outcome):
                 break
@@ -139,11 +140,17 @@ def stretches(deals: int, looks: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise([0, *(look for look in looks if look < deals), deals]))
 
 
-def part(line_up: LineUp, start: int, stop: int) -> list[Block]:
-    """The blocks of the deals that a run plays between two of its looks."""
-    return [
-        Block(line_up, start + first, start + last) for first, last in blocks(line_up, stop - start)
-    ]
+def part(line_up: LineUp, start: int, stop: int, entrants: Mapping[str, Entrant]) -> list[Block]:
+    """The blocks of the deals that a run plays between two of its looks.
+
+    Args:
+        line_up: names.
+        start: the first deal.
+        stop: the one after the last.
+        entrants: who they are, by name.
+    """
+    size = blocks([entrants[name] for name in line_up], stop - start)
+    return [Block(line_up, start + first, start + last) for first, last in size]
 
 
 class _Run:

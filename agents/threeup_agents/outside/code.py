@@ -16,6 +16,8 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+import cloudpickle
+
 from threeup_agents.outside.functions import agent_of
 from threeup_env.agent import Agent
 from threeup_env.engine.compiled import OURS, package_root, reachable
@@ -204,6 +206,7 @@ def _from_file(path: Path, key: str) -> ModuleType:
     except BaseException:
         del sys.modules[name]
         raise
+    cloudpickle.register_pickle_by_value(module)  # other processes can't import it by its name
     return module
 
 

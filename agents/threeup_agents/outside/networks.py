@@ -174,13 +174,21 @@ def onnx(path: Path, seed: int = 0, best_action: bool = False) -> Network:
             f"policy {str(path)!r}: expected one input, tensor(float) of shape [B, F]; got {inputs}"
         )
     (name,) = (each.name for each in session.get_inputs())
-    size = inputs[0][1][1]
+    rows, size = inputs[0][1]
+    if isinstance(rows, int):
+        raise ValueError(
+            f"policy {str(path)!r}: expected an input of any number of rows (export it with a "
+            f"dynamic first axis); got {rows}"
+        )
 
     def logits(
         observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
     ) -> npt.NDArray[Any]:
         check_size(path, size if isinstance(size, int) else observations.shape[1], observations)
-        found: npt.NDArray[Any] = session.run(None, {name: observations.astype(np.float32)})[0]
+        try:
+            found: npt.NDArray[Any] = session.run(None, {name: observations.astype(np.float32)})[0]
+        except Exception as error:
+            raise ValueError(f"policy {str(path)!r}: expected it to run; got {error}") from error
         return found
 
     return Network(logits, path, seed, best_action)

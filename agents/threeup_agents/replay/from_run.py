@@ -1,6 +1,6 @@
 """A game of a run once more: played again as it was, in words or as a recording."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -139,8 +139,9 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
     The folder may hold others of the same deal, of a run of fewer or more deals.
     """
     looks = (results["stopping"] or {"looks": []})["looks"]
+    entrants = _specs_of(line_up, results["settings"]["agents"])
     for start, stop in stretches(results["deals_played"], looks):
-        for block in part(line_up, start, stop):
+        for block in part(line_up, start, stop, entrants):
             if block.first <= deal < block.stop:
                 found = read_block(folder, line_up, block.first, block.stop)
                 if found is not None:
@@ -157,9 +158,12 @@ def _actions_again(
     def watch(batch: Batch, rows: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> None:
         actions.extend(chosen[rows == row].tolist())
 
+    entrants = _specs_of(stored.line_up, settings["agents"])
+    if not trust:
+        _check_trust(entrants.values())
     first = int(stored.deal[0])
     again = play_block(
-        _specs_of(stored.line_up, settings["agents"], trust),
+        [entrants[name] for name in stored.line_up],
         decks[first:],
         first,
         settings["variant"],
@@ -176,19 +180,20 @@ def _actions_again(
     return actions
 
 
-def _specs_of(line_up: LineUp, agents: list[str], trust: bool) -> list[str]:
-    """The specs of a line-up's names; one that runs code is refused unless trusted."""
-    by_name = dict(map(specs.named, agents))
-    found = []
-    for name in line_up:
-        spec = by_name.get(name, name)
-        if specs.runs_code(spec) and not trust:
+def _specs_of(line_up: LineUp, agents: Sequence[str]) -> dict[str, str]:
+    """The specs of a line-up's agents by name, each with its name as `NAME=SPEC`, if it has one."""
+    listed = {specs.named(spec)[0]: spec for spec in agents}
+    return {name: listed.get(name, name) for name in line_up}
+
+
+def _check_trust(entrants: Iterable[str]) -> None:
+    """Refuse agents that run code which a folder names."""
+    for spec in entrants:
+        if specs.runs_code(spec):
             raise ValueError(
                 f"replay: expected --trust for a game of {spec!r}: playing it again runs code "
                 "that the folder names. Give it if you trust who made the folder"
             )
-        found.append(spec if spec == name else f"{name}={spec}")
-    return found
 
 
 def _tables(recording: Recording) -> Iterator[str]:
