@@ -1,6 +1,7 @@
 """Agents by name. Importing this loads none of them, nor what they need."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -140,6 +141,25 @@ def runs_code(spec: str) -> bool:
     """Whether making the agent could run code that isn't of this project."""
     path = network_file(spec)
     return is_code(spec) or (path is not None and path.suffix in _DANGERS)
+
+
+def check_trusted(found: Iterable[str], where: str, trust: bool = False) -> None:
+    """Refuse specs that a file names and that would run code, unless the file is trusted.
+
+    Args:
+        found: the specs.
+        where: what an error begins with.
+        trust: whether a person has said so.
+
+    Raises:
+        ValueError: names the spec.
+    """
+    for spec in found:
+        if runs_code(spec) and not trust:
+            raise ValueError(
+                f"{where}: expected agents that run no code of others, or --trust (in Python "
+                f"trust=True); got {spec!r}"
+            )
 
 
 def _make_search(name: str, count: int, seed: int, num_threads: int | None) -> Agent:

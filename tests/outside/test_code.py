@@ -1,6 +1,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,10 @@ import threeup_agents
 from threeup_agents import evaluation, specs
 from threeup_agents.arena.play import play
 from threeup_agents.arena.provenance import agent_hash
+from threeup_agents.play.session import Session
+from threeup_agents.replay import __main__ as pages
+from threeup_agents.replay.recording import PERSON, record
+from threeup_agents.training import __main__ as train
 from threeup_env import Batch
 
 MINE = """
@@ -258,6 +263,29 @@ def test_a_game_of_code_is_shown_again_only_where_the_folder_is_trusted(
     assert evaluate("best=mine.py:Mine", "greedy", out=out) == 0
     capsys.readouterr()
     assert evaluation.main(["--replay", str(out), "0"]) == 2
-    assert "expected --trust for a game of 'best=mine.py:Mine'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "replay: expected agents that run no code of others, or --trust" in error
+    assert "got 'best=mine.py:Mine'" in error
     assert evaluation.main(["--replay", str(out), "0", "--trust"]) == 0
     assert "seat 0 best, seat 1 greedy" in capsys.readouterr().out
+
+
+def test_a_recording_cannot_name_code_that_is_then_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "evil.py").write_text("open('written', 'w').close()\n")
+    game = replace(record(["greedy", "greedy"], seed=1), agents=("evil.py:Evil", PERSON))
+    game.save(folder / "game.json")
+    options = ["game.json", "--explain", "--out", "page.html"]
+    assert pages.main(options) == 2
+    with pytest.raises(ValueError, match="recording: expected agents that run no code of others"):
+        Session.resume(game)
+    assert "expected agents that run no code of others, or --trust" in capsys.readouterr().err
+    assert not (folder / "written").exists()
+    assert pages.main([*options, "--trust"]) == 2  # now it is run, and found to hold no Evil
+    assert (folder / "written").exists()
+
+
+def test_training_takes_no_code_of_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["--preset", "quick", "--opponents", "mine.py:Mine"]) == 2
+    assert "expected some that run no code of others; got 'mine.py:Mine'" in capsys.readouterr().err

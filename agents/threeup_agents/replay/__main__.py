@@ -31,7 +31,7 @@ class Config:
     explain: bool = False
     """Ask the agents anew what they think of each choice (a search takes its time)."""
     trust: bool = False
-    """Run code that a run's folder names: agents in Python files, policies with pickles."""
+    """Run code that the source names: agents in Python files, policies with pickles."""
     out: Path = Path("replay.html")
     """The page."""
 
@@ -44,8 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recording = _read(config.source, config.game, config.trust)
         if config.explain:
             names = recording.agents
+            specs.check_trusted(names, "explain", config.trust)
             recording = recording.explained(
-                [None if name == PERSON else specs.make(name) for name in names]
+                [None if name == PERSON else specs.make(name, trust=config.trust) for name in names]
             )
         viewers = [int(name) if name.isdigit() else name for name in config.viewers]
         page(recording, viewers).save(config.out)  # type: ignore[arg-type]  # page() checks them

@@ -1,6 +1,6 @@
 """A game of a run once more: played again as it was, in words or as a recording."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -159,8 +159,7 @@ def _actions_again(
         actions.extend(chosen[rows == row].tolist())
 
     entrants = _specs_of(stored.line_up, settings["agents"])
-    if not trust:
-        _check_trust(entrants.values())
+    specs.check_trusted(entrants.values(), "replay", trust)
     first = int(stored.deal[0])
     again = play_block(
         [entrants[name] for name in stored.line_up],
@@ -184,16 +183,6 @@ def _specs_of(line_up: LineUp, agents: Sequence[str]) -> dict[str, str]:
     """The specs of a line-up's agents by name, each with its name as `NAME=SPEC`, if it has one."""
     listed = {specs.named(spec)[0]: spec for spec in agents}
     return {name: listed.get(name, name) for name in line_up}
-
-
-def _check_trust(entrants: Iterable[str]) -> None:
-    """Refuse agents that run code which a folder names."""
-    for spec in entrants:
-        if specs.runs_code(spec):
-            raise ValueError(
-                f"replay: expected --trust for a game of {spec!r}: playing it again runs code "
-                "that the folder names. Give it if you trust who made the folder"
-            )
 
 
 def _tables(recording: Recording) -> Iterator[str]:
