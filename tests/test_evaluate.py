@@ -137,7 +137,9 @@ def test_of_several_workers_each_searches_on_one_thread(
     asked = []
     make = threeup_agents.make
 
-    def noting(spec: str, seed: int = 0, num_threads: int | None = None) -> threeup_agents.Agent:
+    def noting(
+        spec: str, seed: int = 0, num_threads: int | None = None, trust: bool = False
+    ) -> threeup_agents.Agent:
         asked.append(num_threads)
         return make(spec, seed, num_threads)
 
@@ -366,8 +368,8 @@ def test_an_agent_that_breaks_the_rules_leaves_the_run(
 ) -> None:
     make = threeup_agents.make
 
-    def with_a_cheat(spec: str, *options: Any) -> threeup_agents.Agent:
-        return Cheat() if spec == "cheat" else make(spec, *options)
+    def with_a_cheat(spec: str, *options: Any, **named: Any) -> threeup_agents.Agent:
+        return Cheat() if spec == "cheat" else make(spec, *options, **named)
 
     monkeypatch.setattr(specs, "make", with_a_cheat)
     everybody = ["--agents", "cheat", "random", "greedy"]

@@ -89,7 +89,7 @@ class Ladder:
         decks = decks_of(settings.deals, size, *which)
         hashes = deal_hashes(decks, size, settings.variant)
         for i, line_up in enumerate(self.line_ups):
-            for block in part(line_up, 0, settings.deals):
+            for block in part(line_up, 0, settings.deals, settings.entrants):
                 yield block, self._match(i, block, hashes)
 
     def _match(self, index: int, block: Block, hashes: npt.NDArray[np.int64]) -> Match:

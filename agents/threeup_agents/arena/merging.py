@@ -48,8 +48,9 @@ def parse_part(text: str) -> tuple[int, int]:
 
 def blocks_of(settings: Settings) -> list[Block]:
     """All blocks of a run that doesn't stop early, in a fixed order."""
-    tables = line_ups(settings.agents, settings.num_players, settings.mixed)
-    return [block for table in tables for block in part(table, 0, settings.deals)]
+    tables = line_ups(settings.names, settings.num_players, settings.mixed)
+    entrants = settings.entrants
+    return [block for table in tables for block in part(table, 0, settings.deals, entrants)]
 
 
 def write_settings(folder: Path, settings: Settings) -> None:
