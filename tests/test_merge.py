@@ -3,6 +3,7 @@
 import json
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,17 @@ from threeup_agents.arena.match import Match
 RUN = ["--agents", "random", "greedy", "careful", "--num-players", "3", "--deals", "20"]
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "BLOCK_GAMES", 24)
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(play, "BLOCK_GAMES", 24)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run in one go."""
+    return evaluate(tmp_path_factory.mktemp("whole"))
 
 
 def evaluate(out: Path, *options: str) -> Path:
@@ -42,20 +51,19 @@ def assert_same_run(one: Path, other: Path) -> None:
     assert names[0] == names[1]
 
 
-def test_the_parts_of_a_run_make_the_run(tmp_path: Path) -> None:
+def test_the_parts_of_a_run_make_the_run(whole: Path, tmp_path: Path) -> None:
     parts = [evaluate(tmp_path / str(i), "--part", f"{i}/3") for i in (1, 2, 3)]
     assert not any((folder / "results.json").exists() for folder in parts)
     counts = [len(list(folder.glob("games/*"))) for folder in parts]
     assert sum(counts) == 24  # 8 line-ups of 20 deals, 8 deals a block
     assert max(counts) - min(counts) <= 1
     assert merged(*parts, out=tmp_path / "merged") == 0
-    whole = evaluate(tmp_path / "whole")
     assert_same_run(tmp_path / "merged", whole)
     assert (tmp_path / "merged" / "report.html").exists()
 
 
 def test_the_same_command_goes_on_with_a_merged_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = [evaluate(tmp_path / str(i), "--part", f"{i}/3") for i in (1, 3)]
     capsys.readouterr()
@@ -67,25 +75,25 @@ def test_the_same_command_goes_on_with_a_merged_folder(
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("merged/games/*")}
     assert evaluation.main(command) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert_same_run(tmp_path / "merged", evaluate(tmp_path / "whole"))
+    assert_same_run(tmp_path / "merged", whole)
 
 
-def test_runs_of_other_agents_and_fewer_deals_add_up(tmp_path: Path) -> None:
+def test_runs_of_other_agents_and_fewer_deals_add_up(whole: Path, tmp_path: Path) -> None:
     few = evaluate(tmp_path / "few", "--agents", "random", "greedy", "--deals", "16")
-    more = evaluate(tmp_path / "more", "--agents", "greedy", "careful")
+    more = evaluate(tmp_path / "more", "--agents", "greedy", "careful", "--part", "1/2")
     assert merged(few, more, out=tmp_path / "merged") == 0
     assert json.loads((tmp_path / "merged" / "settings.json").read_text())["agents"] == [
         *("random", "greedy", "careful")
     ]
     evaluate(tmp_path / "merged")
-    assert results_of(tmp_path / "merged") == results_of(evaluate(tmp_path / "whole"))
+    assert results_of(tmp_path / "merged") == results_of(whole)
 
 
-def test_a_folder_can_take_others_in_again_and_again(tmp_path: Path) -> None:
+def test_a_folder_can_take_others_in_again_and_again(whole: Path, tmp_path: Path) -> None:
     parts = [evaluate(tmp_path / str(i), "--part", f"{i}/2") for i in (1, 2)]
     for _ in range(2):
         assert merged(*parts, out=parts[0]) == 0
-    assert_same_run(parts[0], evaluate(tmp_path / "whole"))
+    assert_same_run(parts[0], whole)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +107,9 @@ def test_a_folder_can_take_others_in_again_and_again(tmp_path: Path) -> None:
 def test_runs_with_other_settings_are_refused_by_name(
     options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = evaluate(tmp_path / "one"), evaluate(tmp_path / "other", *options)
+    half = ["--part", "1/2"]
+    one = evaluate(tmp_path / "one", *half)
+    other = evaluate(tmp_path / "other", *half, *options)
     assert merged(one, other, out=tmp_path / "merged") == 2
     error = capsys.readouterr().err
     assert words in error
@@ -140,12 +150,16 @@ def test_machines_that_play_otherwise_are_found(
 def test_blocks_of_another_run_are_not_taken_along(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = evaluate(tmp_path / "one"), evaluate(tmp_path / "other", "--seed", "4")
+    half = ["--part", "1/2"]
+    one, other = (
+        evaluate(tmp_path / "one", *half),
+        evaluate(tmp_path / "other", *half, "--seed", "4"),
+    )
     shutil.copytree(other / "games", one / "games", dirs_exist_ok=True)
     assert merged(one, out=tmp_path / "merged") == 2
     assert "expected games with seed 0; got 4" in capsys.readouterr().err
     shutil.rmtree(one / "games")
-    evaluate(one)
+    evaluate(one, *half)
     block = sorted(one.glob("games/*"))[0]
     block.rename(block.with_name("0-0-8.npz"))
     assert merged(one, out=tmp_path / "third") == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from threeup_agents import evaluation
+from threeup_agents import evaluation, merge
 from threeup_agents.arena import ladder, play, tournament
 from threeup_agents.arena.match import Match
 
@@ -73,6 +73,18 @@ def test_games_of_the_ladder_are_replayed_too(
         capsys.readouterr()
         assert evaluation.main(["--replay", str(out), str(game)]) == 0
         assert f"ended after {table['length'][game]} actions: " in capsys.readouterr().out
+
+
+def test_what_two_have_played_on_the_ladder_adds_up(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [tmp_path / "careful", tmp_path / "flat", tmp_path / "all"]
+    for agent, out in zip(("careful", "flat:2", ""), runs, strict=True):
+        added = ["--add", agent] if agent else []
+        assert evaluation.main(["--ladder", *added, "--out", str(out)]) == 0
+    assert merge.main([*map(str, runs), "--out", str(tmp_path / "merged")]) == 0
+    # 4 agents have 6 pairs; one pair, of the two that were added, has not been played.
+    assert "200 of 240 games; to play the others: " in capsys.readouterr().out
 
 
 def test_the_same_games_give_the_same_file(small: Path) -> None:
