@@ -114,6 +114,11 @@ def test_it_is_the_run_of_the_command_line(tmp_path: Path) -> None:
     assert json.loads(json.dumps(untimed(result))) == kept
 
 
+def test_the_report_has_no_hash_of_what_cannot_be_pickled() -> None:
+    shown = round_robin([Locked(), "greedy"], deals=3)._repr_html_()
+    assert "<code>-</code>" in html.unescape(shown)
+
+
 def test_objects_have_no_command_that_gives_the_results_again() -> None:
     results = round_robin([("mine", lowest), "greedy"], deals=3).results
     assert results["command"] == "threeup_agents.round_robin(...), with objects of Python: mine"
