@@ -9,11 +9,15 @@ import numpy.typing as npt
 
 from threeup_agents import specs
 from threeup_agents.arena.deals import deal_hashes, draw_deals
+from threeup_agents.arena.isolation import Isolated
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.progress import Bar
-from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
-from threeup_env.agent import Agent, name_of
+from threeup_agents.arena.referee import PATIENCE, SECONDS_PER_DECISION, AgentError, Referee
+from threeup_agents.arena.slots import Slots
+from threeup_agents.processes.program import Program
+from threeup_env.agent import Agent, MemoryAgent, name_of
 from threeup_env.engine.batch import Batch
+from threeup_env.engine.events import EventLog
 from threeup_env.engine.rng import MATCH_AGENTS, streams
 
 BLOCK_GAMES: Final = 1024

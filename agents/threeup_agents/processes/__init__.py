@@ -1,0 +1,1 @@
+"""Agents that are processes of their own, and what holds such processes in check."""
