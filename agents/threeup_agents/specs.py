@@ -1,9 +1,10 @@
 """Agents by name. Importing this loads none of them, nor what they need."""
 
+import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from threeup_env.agent import Agent
+from threeup_env.agent import Agent, MemoryAgent, check_plain
 
 SPECS: Final = {
     "random": "every legal action with the same probability",
@@ -14,9 +15,11 @@ SPECS: Final = {
     "ppo": "the shipped policy for the table size it sees, sampled at its temperature",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
     "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
+    "program:COMMAND": "a program in any language, by lines of JSON; e.g. program:node bot.js",
 }
 """What `make` understands, and what each is."""
 _BEST: Final = ":best"
+_PROGRAM: Final = re.compile(r"(?:[^=:?/\\]+=)?program:(.*)", re.DOTALL)
 
 
 def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
@@ -30,12 +33,25 @@ def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
             are the same for any number.
 
     Raises:
-        ValueError: no such agent, a number that isn't a positive integer, or no such file.
+        ValueError: no such agent, a number that isn't a positive integer, no such file, or an
+            agent with memory, which plays in the arena only.
 
     Example:
         >>> make("greedy").name
         'greedy'
     """
+    agent: Any = make_any(spec, seed, num_threads)
+    check_plain(f"agent {spec!r}", agent)
+    plain: Agent = agent
+    return plain
+
+
+def make_any(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent | MemoryAgent:
+    """Make an agent from its name, with memory or without; otherwise as `make`."""
+    if is_program(spec):
+        from threeup_agents.programs.program import Program
+
+        return Program(spec.partition("program:")[2], seed)
     name, colon, number = spec.partition(":")
     if name in ("flat", "search"):
         return _make_search(name, _count(spec, number), seed, num_threads)
@@ -48,6 +64,15 @@ def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
 
         return Careful(seed)
     return _load_policy(spec, seed)
+
+
+def is_program(spec: str) -> bool:
+    """Whether a spec is a command to run, with a name before it or not.
+
+    >>> is_program("bot=program:python bot.py --depth=3"), is_program("ppo:best")
+    (True, False)
+    """
+    return _PROGRAM.fullmatch(spec) is not None
 
 
 def _make_search(name: str, count: int, seed: int, num_threads: int | None) -> Agent:
@@ -84,6 +109,8 @@ def about(spec: str) -> str:
     'always the most probable action of the policy'
     """
     name = spec.partition(":")[0]
+    if is_program(spec):
+        return "a program of its own"
     if name in ("flat", "search"):
         return SPECS[f"{name}:N"]
     if spec in SPECS and name != "ppo":

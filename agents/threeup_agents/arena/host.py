@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.arena.referee import as_ids
-from threeup_agents.processes.child import FailureError
+from threeup_agents.programs.child import FailureError
 from threeup_env.agent import has_memory
 
 LENGTH: Final = 8

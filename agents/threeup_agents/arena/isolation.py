@@ -14,8 +14,8 @@ import numpy.typing as npt
 from joblib.externals import cloudpickle
 
 from threeup_agents.arena.host import ACTIONS, FAILURE, LENGTH, MEMORY
-from threeup_agents.processes.child import MEMORY as MEMORY_LIMIT
-from threeup_agents.processes.child import Child, FailureError
+from threeup_agents.programs.child import MEMORY as MEMORY_LIMIT
+from threeup_agents.programs.child import Child, FailureError
 
 IDLE: Final = 8
 """Processes that are kept for the next block: one takes seconds to start."""

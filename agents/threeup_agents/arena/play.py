@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -9,12 +10,11 @@ import numpy.typing as npt
 
 from threeup_agents import specs
 from threeup_agents.arena.deals import deal_hashes, draw_deals
-from threeup_agents.arena.isolation import Isolated
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.progress import Bar
-from threeup_agents.arena.referee import PATIENCE, SECONDS_PER_DECISION, AgentError, Referee
+from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
 from threeup_agents.arena.slots import Slots
-from threeup_agents.processes.program import Program
+from threeup_agents.arena.terms import TERMS, Terms, custody, take_in
 from threeup_env.agent import Agent, MemoryAgent, name_of
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.events import EventLog
@@ -28,7 +28,7 @@ SLOW_BLOCK_GAMES: Final = 64
 _SLOW: Final = ("flat:", "search:")
 _FNV_PRIME: Final = np.uint64(1099511628211)
 
-Entrant: TypeAlias = "str | Agent | Callable[[int], Agent]"
+Entrant: TypeAlias = "str | Agent | MemoryAgent | Callable[[int], Agent | MemoryAgent]"
 """Who takes part: a spec for `threeup_agents.make`, a function from a seed to an agent, or an agent
 as it is (then its random stream, if it has one, goes on from block to block)."""
 
@@ -109,6 +109,7 @@ def play_block(
     advance: Callable[[int], None] = lambda count: None,
     watch: Watch | None = None,
     num_threads: int | None = None,
+    terms: Terms = TERMS,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -123,12 +124,14 @@ def play_block(
         advance: called with the number of games that have just ended.
         watch: called before every step.
         num_threads: see `threeup_agents.make`.
+        terms: under which the agents are asked.
 
     Raises:
         AgentError: an agent raised, took too long or gave no legal action.
+        ValueError: no such agent, or one that can't be isolated.
     """
     num_players = len(line_up)
-    made, places = _make_agents(line_up, seed, first_deal, num_threads)
+    made, places = _make_agents(line_up, seed, first_deal, num_threads, terms)
     names = tuple(map(_label, line_up))
     rotation = np.tile(np.arange(num_players), len(decks))
     deal = np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players)
@@ -138,8 +141,9 @@ def play_block(
     agent_at = places[(np.arange(num_players) - rotation[:, None]) % num_players]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
-        with Referee(called, made, limit) as referee:
-            course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
+        with custody(made), Referee(called, made, limit, terms.patience) as referee:
+            slots = _tell_slots(batch, referee, agent_at)
+            course, cut_off = _play_out(batch, referee, agent_at, slots, hashes, advance, watch)
     except AgentError as error:
         row = error.row
         error.where = {
@@ -175,10 +179,25 @@ def _at_first_place(places: npt.NDArray[np.int64], values: Sequence[Any]) -> npt
     return spread
 
 
+def _tell_slots(
+    batch: Batch, referee: Referee, agent_at: npt.NDArray[np.int64]
+) -> list[Slots | None]:
+    """Begin the games for the agents with memory; the slots of each, None of the others."""
+    remembers = referee.open()
+    slots: list[Slots | None] = [None] * len(remembers)
+    if any(remembers):  # only now is it known that somebody reads the log
+        batch.log = EventLog(batch.num_games)
+        for i in np.flatnonzero(remembers):
+            own = slots[i] = Slots(batch, batch.log, agent_at == i)
+            referee.begin(int(i), own.numbers, own.seats, batch.num_players)
+    return slots
+
+
 def _play_out(
     batch: Batch,
     referee: Referee,
     agent_at: npt.NDArray[np.int64],
+    slots: Sequence[Slots | None],
     hashes: npt.NDArray[np.int64],
     advance: Callable[[int], None],
     watch: Watch | None,
@@ -189,6 +208,7 @@ def _play_out(
         batch: just dealt.
         referee: asks the agents.
         agent_at: index of the agent at each seat; int64 `[B, S]`.
+        slots: of each agent; None of one without memory.
         hashes: of the deals; int64 `[B]`.
         advance: see `play_block`.
         watch: see `play_block`.
@@ -204,7 +224,9 @@ def _play_out(
             if len(own):
                 rows = running[own]
                 views = batch.observations[rows], batch.action_masks[rows]
-                actions[own] = referee.ask(i, *views, rows)
+                memory = slots[i]
+                told = () if memory is None else memory.tell(rows)
+                actions[own] = referee.ask(i, *views, rows, *told)
         if watch is not None:
             watch(batch, running, actions)
         batch.step(actions, running)
@@ -225,21 +247,30 @@ def _label(entrant: Entrant) -> str:
 
 
 def _make_agents(
-    line_up: Sequence[Entrant], seed: int, first_deal: int, num_threads: int | None
-) -> tuple[list[Agent], npt.NDArray[np.int64]]:
+    line_up: Sequence[Entrant],
+    seed: int,
+    first_deal: int,
+    num_threads: int | None,
+    terms: Terms,
+) -> tuple[list[Agent | MemoryAgent], npt.NDArray[np.int64]]:
     """Make each different entrant once; index of its agent by line-up place, `[S]`."""
     different: list[Entrant] = []
     for entrant in line_up:
         if entrant not in different:
             different.append(entrant)
-    made: list[Agent] = []
+    made = []
     for entrant in different:
-        own_seed = agent_seed(_label(entrant), seed, first_deal)
-        if isinstance(entrant, str):
-            made.append(specs.make(entrant, own_seed, num_threads))
-        else:
-            made.append(entrant(own_seed) if callable(entrant) else entrant)
+        name = _label(entrant)
+        own_seed = agent_seed(name, seed, first_deal)
+        made.append(take_in(name, partial(_make, entrant, own_seed, num_threads), entrant, terms))
     return made, np.array([different.index(entrant) for entrant in line_up])
+
+
+def _make(entrant: Entrant, seed: int, num_threads: int | None) -> Agent | MemoryAgent:
+    """Make one agent, here or in the process where it is going to be asked."""
+    if isinstance(entrant, str):
+        return specs.make_any(entrant, seed, num_threads)
+    return entrant(seed) if callable(entrant) else entrant
 
 
 def agent_seed(name: str, seed: int, first_deal: int) -> int:

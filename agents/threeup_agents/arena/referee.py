@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.processes.child import FailureError, TooLongError
+from threeup_agents.programs.child import FailureError, TooLongError
 from threeup_env.agent import Agent, MemoryAgent, has_memory
 from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS
 
@@ -65,12 +65,12 @@ class Referee:
         names: Sequence[str],
         agents: Sequence[Agent | MemoryAgent],
         limit: float = SECONDS_PER_DECISION,
-        patience: float | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         self.names = names
         self.agents = agents
         self.limit = limit
-        self.patience = PATIENCE if patience is None else patience
+        self.patience = patience
         self.seconds = [0.0] * len(agents)
         self.decisions = [0] * len(agents)
         self._deadline: float | None = None

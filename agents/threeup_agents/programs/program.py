@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.files import parse_json
-from threeup_agents.processes.child import Child, FailureError
+from threeup_agents.programs.child import MEMORY, Child, FailureError
 from threeup_env.engine.actions import ACTION_NAMES
 from threeup_env.engine.events import EVENT_DTYPE
 from threeup_env.engine.observation import observation_fields
@@ -47,6 +47,7 @@ class Program:
     Attributes:
         deadline: when its time is up, on the clock of `time.perf_counter`.
         log: file for its standard error, see `Child`.
+        memory: bytes that it may hold, likewise.
 
     Raises:
         ValueError: no words, or no such program.
@@ -59,6 +60,7 @@ class Program:
         self._child: Child | None = None
         self.deadline = math.inf
         self.log: Path | None = None
+        self.memory = MEMORY
         self._unsaid = b""  # a line that needs no answer, sent with the next that does
 
     def begin(
@@ -70,7 +72,7 @@ class Program:
             FailureError: it doesn't speak this protocol, or has ended.
         """
         if self._child is None:
-            self._child = Child(self._words, self.log)
+            self._child = Child(self._words, self.log, self.memory)
             answer = self._ask(self._child, hello(num_players, self._seed))
             if answer.get("version") != VERSION:
                 got = repr(answer)[:_SHOWN]

@@ -49,7 +49,9 @@ class Child:
         self, command: Sequence[str], log: Path | None = None, memory: int = MEMORY
     ) -> None:
         if not hasattr(select, "poll"):
-            raise OSError("a process for an agent: expected a system with poll, e.g. Linux or macOS")
+            raise OSError(
+                "a process for an agent: expected a system with poll, e.g. Linux or macOS"
+            )
         launcher = str(Path(__file__).with_name("launch.py"))
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", launcher, str(os.getpid()), str(memory), *command],
@@ -144,7 +146,9 @@ class Child:
                 self._inbox += chunk
         if len(self._inbox) > ANSWER_SIZE:
             start = bytes(self._inbox[:40])
-            raise FailureError(f"expected an answer of at most {ANSWER_SIZE:,} bytes; got {start!r}...")
+            raise FailureError(
+                f"expected an answer of at most {ANSWER_SIZE:,} bytes; got {start!r}..."
+            )
 
     def _note(self) -> bool:
         """Keep what it writes to standard error; whether there was something."""

@@ -1,1 +1,0 @@
-"""Agents that are processes of their own, and what holds such processes in check."""
