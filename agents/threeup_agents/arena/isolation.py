@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import cloudpickle
 import numpy as np
 import numpy.typing as npt
-from joblib.externals import cloudpickle
 
 from threeup_agents.arena.host import ACTIONS, FAILURE, LENGTH, MEMORY
 from threeup_agents.programs.child import MEMORY as MEMORY_LIMIT
