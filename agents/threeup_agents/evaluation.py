@@ -21,6 +21,7 @@ from threeup_agents.analysis.statistics import CONFIDENCE
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
+from threeup_agents.arena.terms import Terms, try_out
 from threeup_agents.arena.tournament import (
     Backend,
     Outcome,
@@ -151,7 +152,7 @@ def check(config: Config) -> None:
     for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
         if getattr(config, name) < least:
             raise ValueError(f"{name}: expected at least {least}; got {getattr(config, name)}")
-    for name in ("half_width", "seconds_per_decision"):
+    for name in ("half_width", "seconds_per_decision", "patience"):
         if not getattr(config, name) > 0:
             raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
     if len(config.agents) < 2:
@@ -160,11 +161,7 @@ def check(config: Config) -> None:
     game.reset()
     seen = set()
     for spec in config.agents:
-        agent = specs.make(spec)
-        try:
-            agent.act(game.observations.copy(), game.action_masks.copy())
-        except ValueError as error:  # e.g. a policy for another table size
-            raise ValueError(f"agent {spec!r}: {error}") from error
+        try_out(spec, game, Terms(config.isolate, config.patience))
         key = specs.policy_file(spec) or spec, spec.endswith(":best")
         if key in seen:
             raise ValueError(f"agents: expected each one once; got {spec!r} more than once")

@@ -5,7 +5,9 @@ import math
 import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from threeup_agents.arena.host import ACTIONS, FAILURE, LENGTH, MEMORY
 from threeup_agents.programs.child import MEMORY as MEMORY_LIMIT
-from threeup_agents.programs.child import Child, FailureError
+from threeup_agents.programs.child import Child, FailureError, TooLongError
 
 IDLE: Final = 8
 """Processes that are kept for the next block: one takes seconds to start."""
@@ -70,6 +72,21 @@ class Isolated:
             self._child = Child(command, self._log, self._memory)
         if self._ask("make", self._maker) == MEMORY:
             self.begin = self._begin
+
+    def try_out(self, seconds: float) -> None:
+        """Make the agent before any game, and leave its process for the first.
+
+        Raises:
+            ValueError: it couldn't be made in this time.
+        """
+        self.deadline = time.perf_counter() + seconds
+        try:
+            self.open()
+        except (FailureError, TooLongError) as error:
+            reason = str(error) or f"expected it to be made in {seconds:g} s"
+            raise ValueError(f"agent {self.name!r}: {reason}") from error
+        finally:
+            self.close()
 
     def act(
         self,
@@ -142,6 +159,15 @@ def end_idle() -> None:
 
 
 atexit.register(end_idle)
+
+
+@contextmanager
+def keeping_processes() -> Iterator[None]:
+    """Keep processes from block to block, and end them after the last."""
+    try:
+        yield
+    finally:
+        end_idle()
 
 
 def _size_of(found: bytearray) -> int | None:

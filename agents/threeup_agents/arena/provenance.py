@@ -26,7 +26,7 @@ def agent_hash(spec: str, num_players: int) -> str:
     Raises:
         ValueError: no such agent.
     """
-    agent = specs.make(spec)
+    agent = specs.make_any(spec)
     source = Path(str(sys.modules[type(agent).__module__].__file__))
     files = sorted(reachable(source))
     if hasattr(agent, "data_files"):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +12,8 @@ from threeup_agents import specs
 from threeup_agents.arena.isolation import Isolated
 from threeup_agents.arena.referee import PATIENCE
 from threeup_agents.programs.child import MEMORY
-from threeup_env.agent import Agent, MemoryAgent
-
-LOGS: Final = "programs"
-"""Folder in a run's folder for what agents in processes of their own write to standard error."""
+from threeup_env.agent import Agent, MemoryAgent, has_memory
+from threeup_env.engine.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,27 @@ def take_in(
     if terms.isolate:
         return Isolated(name, maker, _log(name, terms), terms.memory)
     return maker()
+
+
+def try_out(spec: str, game: Batch, terms: Terms) -> None:
+    """Make an agent before a run. Ask it once, if it is of this process and has no memory.
+
+    Args:
+        spec: of the agent.
+        game: a first position; read only.
+        terms: of the run.
+
+    Raises:
+        ValueError: no such agent, one for another table, or one that can't be made.
+    """
+    agent: Any = take_in(spec, partial(specs.make_any, spec), spec, terms)
+    if isinstance(agent, Isolated):
+        agent.try_out(terms.patience)
+    elif not has_memory(agent):
+        try:
+            agent.act(game.observations.copy(), game.action_masks.copy())
+        except ValueError as error:  # e.g. a policy for another table size
+            raise ValueError(f"agent {spec!r}: {error}") from error
 
 
 @contextmanager

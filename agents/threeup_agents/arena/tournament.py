@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.arena.deals import PUBLIC_SEED, draw_deals
+from threeup_agents.arena.isolation import keeping_processes
 from threeup_agents.arena.line_ups import LineUp, line_ups
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import blocks, play_block
 from threeup_agents.arena.progress import Bar
-from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError
+from threeup_agents.arena.referee import PATIENCE, SECONDS_PER_DECISION, AgentError
 from threeup_agents.arena.run_folder import Folder
+from threeup_agents.arena.terms import TERMS, Terms
 
 _WAVE: Final = 4
 
@@ -46,6 +48,11 @@ class Settings:
     """At 3 to 6 players also play tables of different agents."""
     seconds_per_decision: float = SECONDS_PER_DECISION
     """Time limit; an agent that takes longer is left out and reported."""
+    patience: float = PATIENCE
+    """Seconds that an agent may take in a block of games beside, for loading and compiling."""
+    isolate: bool = False
+    """Run each agent in a process of its own, as programs are anyway: if it crashes, exits, hangs
+    or takes too much memory, it leaves the run, and the others play on."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,10 @@ def play_tournament(
     run = _Run(settings, folder, workers, backend)
     tables = line_ups(settings.agents, settings.num_players, settings.mixed)
     outcome = Outcome(settings.agents, [])
-    with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
+    with (
+        keeping_processes(),
+        Bar("playing", len(tables) * settings.deals * settings.num_players) as bar,
+    ):
         for start, stop in stretches(settings.deals, looks):
             run.play([block for table in tables for block in part(table, start, stop)], bar.advance)
             outcome = run.outcome(tables)
@@ -146,6 +156,7 @@ class _Run:
         )
         self._settings = settings
         self._folder = folder
+        self._terms = Terms(settings.isolate, settings.patience, logs=folder.logs)
         self._workers = workers
         self._backend = backend
         self._games: dict[Block, Match] = {}
@@ -191,12 +202,13 @@ class _Run:
 
     def _here(self, blocks: Sequence[Block], advance: Callable[[int], None]) -> Iterator[Result]:
         for block in self._wanted(blocks):
-            yield _play(self._settings, block, self._decks[block.first : block.stop], advance)
+            decks = self._decks[block.first : block.stop]
+            yield _play(self._settings, block, decks, advance, terms=self._terms)
 
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
         # Workers share the cores already: each with a thread a core would only add switching.
         num_threads = 1 if self._workers > 1 else None
-        play = partial(_play, self._settings, num_threads=num_threads)
+        play = partial(_play, self._settings, num_threads=num_threads, terms=self._terms)
         tasks = (
             joblib.delayed(play)(block, self._decks[block.first : block.stop])
             for block in self._wanted(blocks)
@@ -231,6 +243,7 @@ def _play(
     decks: npt.NDArray[np.int8],
     advance: Callable[[int], None] = lambda count: None,
     num_threads: int | None = None,
+    terms: Terms = TERMS,
 ) -> Result:
     """Play a block; an agent's fault is a result too."""
     try:
@@ -244,6 +257,7 @@ def _play(
             settings.seconds_per_decision,
             advance,
             num_threads=num_threads,
+            terms=terms,
         )
     except AgentError as error:
         return block, error

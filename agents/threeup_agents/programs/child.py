@@ -70,8 +70,6 @@ class Child:
         self._poll.register(self._stderr, select.POLLIN)
         self._inbox = bytearray()
         self._log = log
-        if log is not None:
-            log.parent.mkdir(parents=True, exist_ok=True)
         self._tail = b""
         self._is_closed = False
 
@@ -162,6 +160,7 @@ class Child:
             return False
         self._tail = (self._tail + chunk)[-_TAIL:]
         if self._log is not None:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
             with self._log.open("ab") as file:
                 room = max(0, LOG_SIZE - file.tell())
                 file.write(chunk[:room])
@@ -184,8 +183,9 @@ class Child:
         how = f"ended with exit code {code}"
         if code < 0:
             how = f"was ended by {names.get(-code, f'signal {-code}')}"
-        last = self._tail.decode(errors="replace").strip().splitlines()
-        return FailureError(f"expected an answer; its process {how}" + f": {last[-1]}" * bool(last))
+        words = self._tail.decode(errors="replace").strip().splitlines()
+        last = f": {words[-1]}" if words else ""
+        return FailureError(f"expected an answer; its process {how}{last}")
 
     def close(self) -> None:
         """End its input, give it a moment, and kill what is left."""
