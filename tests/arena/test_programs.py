@@ -182,9 +182,10 @@ def test_a_program_that_hangs_costs_its_time_and_no_more(tmp_path: Path, body: s
 
 
 def test_a_program_that_doesnt_read_costs_its_time_and_no_more(tmp_path: Path) -> None:
-    bot = script(tmp_path, "time.sleep(60)", hello_answered=False)
-    error = failure(round_robin(bot, patience=0.5, seconds_per_decision=0.01))
-    assert "expected at most 0.01 s per decision, and 0.5 s beside" in error.reason
+    bot = script(tmp_path, "time.sleep(60)")
+    decks = draw_deals(400)  # more to read than fits into a pipe
+    with pytest.raises(AgentError, match=r"0.001 s per decision, and 0.5 s beside; got \d.\d s"):
+        play_block([bot, "greedy"], decks, limit=1e-3, terms=Terms(patience=0.5))
 
 
 def test_a_program_is_killed_with_its_children(tmp_path: Path) -> None:
