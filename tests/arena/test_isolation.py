@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -27,9 +28,9 @@ ROOT = Path(__file__).parents[2]
 ISOLATED = Terms(isolate=True, patience=20.0)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def no_process_is_left() -> Any:
-    """Ends what a test has kept."""
+    """Ends what the tests have kept."""
     yield
     isolation.end_idle()
 
@@ -61,7 +62,7 @@ def test_an_isolated_agent_that_breaks_is_named_and_the_others_play_on(
 ) -> None:
     terms = Terms(isolate=True, memory=3 * 2**29)
     broken: Entrant = partial(make_broken, how)
-    line_ups = [
+    line_ups: list[list[Entrant]] = [
         [broken, "greedy", "greedy"],
         ["greedy", broken, broken],
         ["greedy", "random", "random"],
@@ -69,9 +70,10 @@ def test_an_isolated_agent_that_breaks_is_named_and_the_others_play_on(
     first, second, others = games_of(line_ups, terms, 1.0)
     assert re.search(reason, first.reason)
     assert re.search(reason, second.reason)
-    assert first.where["deal"] == 0
-    assert first.where["rotation"] == 0
-    assert first.where["step"] > 0
+    for error in (first, second):
+        assert error.where["deal"] in range(3)
+        assert error.where["rotation"] in range(3)
+        assert error.where["step"] >= 4  # four calls have been answered
     assert others.num_deals == 3
 
 
@@ -138,7 +140,7 @@ def test_no_more_processes_are_kept_than_the_most(monkeypatch: pytest.MonkeyPatc
 
 def test_an_agent_that_broke_leaves_no_process() -> None:
     with pytest.raises(AgentError, match="process") as error:
-        play_block([Counts, "greedy"], draw_deals(1), terms=ISOLATED)
+        play_block([lambda seed: Counts(), "greedy"], draw_deals(1), terms=ISOLATED)
     process = int(str(error.value).split("process ")[1].split()[0])
     assert process != os.getpid()
     with pytest.raises(ProcessLookupError):
@@ -152,23 +154,18 @@ def test_an_object_that_cant_be_pickled_is_refused_before_any_game() -> None:
         name = "open"
 
         def __init__(self) -> None:
-            self.file = (ROOT / "README.md").open()
+            self.lock = threading.Lock()
 
         def act(self, observations: Any, action_masks: Any) -> Any:
             """As `Agent.act`."""
             return action_masks.argmax(axis=1)
 
     agent = Open()
-    steps: list[int] = []
-    with pytest.raises(
-        ValueError, match="agent 'open': expected one that can be sent to a process"
-    ):
-        play_block(
-            [agent, "greedy"], draw_deals(1), watch=lambda *_: steps.append(1), terms=ISOLATED
-        )
+    decks, steps = draw_deals(1), []
+    with pytest.raises(ValueError, match="agent 'open': expected one that can be sent"):
+        play_block([agent, "greedy"], decks, watch=lambda *_: steps.append(1), terms=ISOLATED)
     assert steps == []
     assert play_block([agent, "greedy"], draw_deals(1)).num_deals == 1
-    agent.file.close()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -177,9 +174,8 @@ def test_an_isolated_round_robin_gives_the_same_games_on_any_number_of_workers(
 ) -> None:
     settings = Settings(("careful", "random"), num_players=3, deals=4)
     plain = play_tournament(settings, Folder(None, {}))
-    isolated = play_tournament(
-        Settings(**vars(settings) | {"isolate": True}), Folder(None, {}), workers
-    )
+    apart = Settings(**vars(settings) | {"isolate": True})
+    isolated = play_tournament(apart, Folder(None, {}), workers)
     for here, there in zip(plain.matches, isolated.matches, strict=True):
         assert (here.course == there.course).all()
     assert not isolation._idle
