@@ -147,7 +147,7 @@ def test_an_object_plays_the_same_games_with_any_number_of_workers(
 
 
 def test_what_cannot_be_pickled_needs_one_worker_and_no_folder(tmp_path: Path) -> None:
-    said = "expected 1 with agent 'locked', which can't be pickled .*lock.*; got 2"
+    said = "expected 1 with agent 'locked', which can't be pickled .*lock"
     with pytest.raises(ValueError, match=said):
         round_robin([Locked(), "greedy"], deals=2, workers=2)
     with pytest.raises(ValueError, match=r"'locked' can't be pickled\. Play without a folder"):
@@ -191,7 +191,12 @@ def test_what_a_function_refers_to_is_part_of_its_hash() -> None:
         ([lambda a, b, c: 0, "greedy"], {}, ValueError, "expected the arguments a, b, c too"),
         ([lambda seed: 3, "greedy"], {}, ValueError, "an object with act; got int"),
         (["greedy", "random"], {"deal": 3}, TypeError, "expected options among .*; got 'deal'"),
-        (["greedy", "random"], {"deals": 1}, ValueError, "deals: expected an integer of at least 2; got 1"),
+        (
+            ["greedy", "random"],
+            {"deals": 1},
+            ValueError,
+            "deals: expected .* at least 2; got 1",
+        ),
     ],
 )
 def test_errors_say_what_would_have_been_right(

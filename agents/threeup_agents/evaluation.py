@@ -220,7 +220,7 @@ def check(config: Config) -> None:
     check_variant(config.variant, config.num_players)
     for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
         check_count(name, getattr(config, name), least=least)
-    for name in ("half_width", "seconds_per_decision"):
+    for name in ("half_width", "seconds_per_decision", "patience"):
         check_positive(name, getattr(config, name))
     if not isinstance(config.agents, Sequence) or isinstance(config.agents, str):
         raise ValueError(f"agents: expected a list of names; got {config.agents!r}")
@@ -232,7 +232,7 @@ def check(config: Config) -> None:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
     check_names(config.agents)
     who = config.entrants
-    check_entrants(who, config.num_players, config.variant, config.workers, config.trust)
+    check_entrants(who, config.num_players, config.variant, config.workers, config.terms)
     if config.out is not None and config.out.exists() and not config.out.is_dir():
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from threeup_env.agent import Agent
+from threeup_env.agent import Agent, MemoryAgent, check_plain
 
 if TYPE_CHECKING:
     from threeup_agents.outside import code
@@ -18,16 +18,20 @@ SPECS: Final = {
     "search:N": "tree search of N iterations over such worlds",
     "ppo": "the shipped policy for the table size it sees, sampled at its temperature",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
+    "exact": "the solved variant mini at a table of two, from threeup exact; also exact:FILE",
     "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
     "FILE.py:NAME?depth=3": "what a class or function of a Python file gives, with arguments",
     "package.module:NAME": "likewise, of a module that can be imported",
     "FILE.onnx": "a network from observations to logits, sampled; FILE.onnx:best",
     "FILE.pt": "the same in TorchScript, with --trust: it holds a program",
     "FILE.zip": "PPO, A2C, DQN or MaskablePPO of Stable-Baselines3, with --trust: it holds pickles",
+    "program:COMMAND": "a program in any language, by lines of JSON; e.g. program:node bot.js",
     "NAME=SPEC": "any of these, called NAME in results",
 }
 """What `make` understands, and what each is."""
 _BEST: Final = ":best"
+_PROGRAM: Final = "program:"
+_EXACT: Final = "exact:"
 _NAMED: Final = re.compile(r"([^=:?/\\]+)=(.+)", re.DOTALL)
 _NETWORKS: Final = {".onnx": "onnx", ".pt": "torchscript", ".zip": "load"}
 _DANGERS: Final = {
@@ -49,17 +53,35 @@ def make(spec: str, seed: int = 0, num_threads: int | None = None, trust: bool =
         trust: also load files that could run code of whoever wrote them.
 
     Raises:
-        ValueError: no such agent, a number that isn't a positive integer, no such file, or
-            one that isn't trusted.
+        ValueError: no such agent, a number that isn't a positive integer, no such file, one that
+            isn't trusted, or an agent with memory, which plays in the arena only.
         ImportError: a library that the file needs isn't installed.
 
     Example:
         >>> make("greedy").name
         'greedy'
     """
+    agent: Any = make_any(spec, seed, num_threads, trust)
+    check_plain(f"agent {spec!r}", agent)
+    plain: Agent = agent
+    return plain
+
+
+def make_any(
+    spec: str, seed: int = 0, num_threads: int | None = None, trust: bool = False
+) -> Agent | MemoryAgent:
+    """Make an agent from its name, with memory or without; otherwise as `make`."""
     if not isinstance(spec, str):
         raise ValueError(f"agent: expected a name, such as 'greedy'; got {spec!r}")
     _, spec = named(spec)
+    if is_program(spec):
+        from threeup_agents.programs.program import Program
+
+        return Program(spec.removeprefix(_PROGRAM), seed)
+    if spec == "exact" or spec.startswith(_EXACT):
+        from threeup_agents.players import exact
+
+        return exact.load(Path(spec.removeprefix(_EXACT)) if ":" in spec else None, seed)
     name, colon, number = spec.partition(":")
     if name in ("flat", "search"):
         return _make_search(name, _count(spec, number), seed, num_threads)
@@ -142,7 +164,7 @@ def without_path(spec: str) -> str:
 def runs_code(spec: str) -> bool:
     """Whether making the agent could run code that isn't of this project."""
     path = network_file(spec)
-    return is_code(spec) or (path is not None and path.suffix in _DANGERS)
+    return is_code(spec) or is_program(spec) or (path is not None and path.suffix in _DANGERS)
 
 
 def check_trusted(found: Iterable[str], where: str, trust: bool = False) -> None:
@@ -162,6 +184,15 @@ def check_trusted(found: Iterable[str], where: str, trust: bool = False) -> None
                 f"{where}: expected agents that run no code of others, or --trust (in Python "
                 f"trust=True); got {spec!r}"
             )
+
+
+def is_program(spec: str) -> bool:
+    """Whether a spec is a command to run, with a name before it or not.
+
+    >>> is_program("bot=program:python bot.py --depth=3"), is_program("ppo:best")
+    (True, False)
+    """
+    return named(spec)[1].startswith(_PROGRAM)
 
 
 def _make_search(name: str, count: int, seed: int, num_threads: int | None) -> Agent:
@@ -200,8 +231,12 @@ def about(spec: str) -> str:
     """
     _, spec = named(spec)
     name = spec.partition(":")[0]
+    if is_program(spec):
+        return "a program of its own"
     if name in ("flat", "search"):
         return SPECS[f"{name}:N"]
+    if name == "exact":
+        return "a solved game's strategy"
     if is_code(spec):
         return "what Python code of its own says"
     if spec in SPECS and name != "ppo":
@@ -226,7 +261,7 @@ def _load_policy(spec: str, seed: int) -> Agent:
 def _place(spec: str) -> "code.Code | None":
     """The place in Python code that a spec names; None for others."""
     _, spec = named(spec)
-    if ":" not in spec or spec.partition(":")[0] in SPECS or policy_file(spec):
+    if ":" not in spec or spec.partition(":")[0] in SPECS or policy_file(spec) or is_program(spec):
         return None
     from threeup_agents.outside import code
 

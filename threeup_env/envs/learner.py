@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from threeup_env.agent import Agent
+from threeup_env.agent import Agent, check_plain
 from threeup_env.engine.actions import NUM_ACTIONS, PICK_UP, check_actions
 from threeup_env.engine.arguments import check_count, check_int64
 from threeup_env.engine.batch import Batch
@@ -277,6 +277,7 @@ def _check_opponent(opponent: object) -> None:
             "opponents: expected objects with a method act, e.g. threeup_agents.make('greedy'); "
             f"got {opponent!r}"
         )
+    check_plain("opponents", opponent)
 
 
 @compiled

@@ -10,6 +10,7 @@ import cloudpickle
 
 from threeup_agents import specs
 from threeup_agents.arena.play import Entrant
+from threeup_agents.arena.terms import Terms, try_out
 from threeup_agents.outside.functions import agent_of
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.batch import Batch
@@ -84,32 +85,25 @@ def check_names(agents: Sequence[str]) -> None:
 
 
 def check_entrants(
-    entrants: Mapping[str, Entrant], num_players: int, variant: str, workers: int, trust: bool
+    entrants: Mapping[str, Entrant], num_players: int, variant: str, workers: int, terms: Terms
 ) -> None:
     """Make each agent once, and ask those of the project and networks for a first choice.
 
     Raises:
         ValueError: an unknown agent, one for another table, or an object that can't be sent to
-            workers.
+            other processes.
         ImportError: a library that an agent needs isn't installed.
     """
     game = Batch(1, num_players, variant)
     game.reset()
     for name, entrant in entrants.items():
         if not isinstance(entrant, str):
-            if workers > 1 and isinstance(entrant, Given) and entrant.pickled is None:
-                raise ValueError(
-                    f"workers: expected 1 with agent {name!r}, which can't be pickled "
-                    f"({entrant.unpickled_for}); got {workers}"
-                )
-            continue
-        agent = specs.make(entrant, trust=trust)
-        if specs.is_code(entrant):
-            continue  # the referee watches it, with its limit of time
-        try:
-            agent.act(game.observations.copy(), game.action_masks.copy())
-        except ValueError as error:  # e.g. a policy for another table size
-            raise ValueError(f"agent {entrant!r}: {error}") from error
+            wrong = f"workers: expected 1 with agent {name!r}" if workers > 1 else ""
+            wrong = f"isolate: expected another agent than {name!r}" if terms.isolate else wrong
+            if wrong and isinstance(entrant, Given) and entrant.pickled is None:
+                raise ValueError(f"{wrong}, which can't be pickled ({entrant.unpickled_for})")
+        else:
+            try_out(entrant, game, terms)
 
 
 def about(entrant: Entrant) -> str:

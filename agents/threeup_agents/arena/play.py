@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -12,10 +13,13 @@ from threeup_agents.arena.deals import deal_hashes, draw_deals
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
+from threeup_agents.arena.slots import Slots
+from threeup_agents.arena.terms import TERMS, Terms, custody, take_in
 from threeup_agents.arena.threads import one_blas_thread
 from threeup_agents.outside.functions import agent_of
-from threeup_env.agent import Agent, name_of
+from threeup_env.agent import Agent, MemoryAgent, name_of
 from threeup_env.engine.batch import Batch
+from threeup_env.engine.events import EventLog
 from threeup_env.engine.rng import MATCH_AGENTS, streams
 
 BLOCK_GAMES: Final = 1024
@@ -26,7 +30,7 @@ SLOW_BLOCK_GAMES: Final = 64
 _SLOW: Final = ("flat:", "search:")
 _FNV_PRIME: Final = np.uint64(1099511628211)
 
-Entrant: TypeAlias = "str | Agent | Callable[..., Any]"
+Entrant: TypeAlias = "str | Agent | MemoryAgent | Callable[..., Any]"
 """Who takes part: a spec for `threeup_agents.make`, or what `agent_of` takes: a function from a
 seed to an agent, a function of a row's observation and mask, or an agent as it is (then its random
 stream, if it has one, goes on from block to block)."""
@@ -82,7 +86,9 @@ def play(
     with Bar("playing", len(decks) * num_players, show=progress) as bar:
         for first, stop in blocks(full, len(decks)):
             settings = variant, max_steps, seed, limit, bar.advance
-            parts.append(play_block(full, decks[first:stop], first, *settings, trust=trust))
+            parts.append(
+                play_block(full, decks[first:stop], first, *settings, terms=Terms(trust=trust))
+            )
     return Match.concatenate(parts)
 
 
@@ -110,7 +116,7 @@ def play_block(
     watch: Watch | None = None,
     num_threads: int | None = None,
     seats: npt.NDArray[np.int8] | None = None,
-    trust: bool = False,
+    terms: Terms = TERMS,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -127,13 +133,14 @@ def play_block(
         num_threads: see `threeup_agents.make`.
         seats: of each place under rotation 0, deal by deal, int8 `[D, S]`; None means its own
             number.
-        trust: likewise.
+        terms: under which the agents are asked.
 
     Raises:
         AgentError: an agent raised, took too long or gave no legal action.
+        ValueError: no such agent, or one that can't be isolated.
     """
     num_players = len(line_up)
-    made, places = _make_agents(line_up, seed, first_deal, num_threads, trust)
+    made, places = _make_agents(line_up, seed, first_deal, num_threads, terms)
     names = tuple(map(_label, line_up))
     rotation = np.tile(np.arange(num_players), len(decks))
     deal = np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players)
@@ -145,8 +152,10 @@ def play_block(
     agent_at = places[np.argsort(seat_of, axis=1)]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
-        with one_blas_thread(), Referee(called, made, limit) as referee:
-            course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
+        watched = Referee(called, made, limit, terms.patience)
+        with one_blas_thread(), custody(made), watched as referee:
+            slots = _tell_slots(batch, referee, agent_at)
+            course, cut_off = _play_out(batch, referee, agent_at, slots, hashes, advance, watch)
     except AgentError as error:
         row = error.row
         error.where = {
@@ -182,10 +191,25 @@ def _at_first_place(places: npt.NDArray[np.int64], values: Sequence[Any]) -> npt
     return spread
 
 
+def _tell_slots(
+    batch: Batch, referee: Referee, agent_at: npt.NDArray[np.int64]
+) -> list[Slots | None]:
+    """Begin the games for the agents with memory; the slots of each, None of the others."""
+    remembers = referee.open()
+    slots: list[Slots | None] = [None] * len(remembers)
+    if any(remembers):  # only now is it known that somebody reads the log
+        batch.log = EventLog(batch.num_games)
+        for i in np.flatnonzero(remembers):
+            own = slots[i] = Slots(batch, batch.log, agent_at == i)
+            referee.begin(int(i), own.numbers, own.seats, batch.num_players)
+    return slots
+
+
 def _play_out(
     batch: Batch,
     referee: Referee,
     agent_at: npt.NDArray[np.int64],
+    slots: Sequence[Slots | None],
     hashes: npt.NDArray[np.int64],
     advance: Callable[[int], None],
     watch: Watch | None,
@@ -196,6 +220,7 @@ def _play_out(
         batch: just dealt.
         referee: asks the agents.
         agent_at: index of the agent at each seat; int64 `[B, S]`.
+        slots: of each agent; None of one without memory.
         hashes: of the deals; int64 `[B]`.
         advance: see `play_block`.
         watch: see `play_block`.
@@ -211,7 +236,9 @@ def _play_out(
             if len(own):
                 rows = running[own]
                 views = batch.observations[rows], batch.action_masks[rows]
-                actions[own] = referee.ask(i, *views, rows)
+                memory = slots[i]
+                told = () if memory is None else memory.tell(rows)
+                actions[own] = referee.ask(i, *views, rows, *told)
         if watch is not None:
             watch(batch, running, actions)
         batch.step(actions, running)
@@ -232,21 +259,31 @@ def _label(entrant: Entrant) -> str:
 
 
 def _make_agents(
-    line_up: Sequence[Entrant], seed: int, first_deal: int, num_threads: int | None, trust: bool
-) -> tuple[list[Agent], npt.NDArray[np.int64]]:
+    line_up: Sequence[Entrant],
+    seed: int,
+    first_deal: int,
+    num_threads: int | None,
+    terms: Terms,
+) -> tuple[list[Agent | MemoryAgent], npt.NDArray[np.int64]]:
     """Make each different entrant once; index of its agent by line-up place, `[S]`."""
     different: list[Entrant] = []
     for entrant in line_up:
         if entrant not in different:
             different.append(entrant)
-    made: list[Agent] = []
+    made = []
     for entrant in different:
-        own_seed = agent_seed(_label(entrant), seed, first_deal)
-        if isinstance(entrant, str):
-            made.append(specs.make(entrant, own_seed, num_threads, trust))
-        else:
-            made.append(agent_of(entrant, own_seed, any_name_is_seed=True))
+        name = _label(entrant)
+        own_seed = agent_seed(name, seed, first_deal)
+        maker = partial(_make, entrant, own_seed, num_threads, terms.trust)
+        made.append(take_in(name, maker, entrant, terms))
     return made, np.array([different.index(entrant) for entrant in line_up])
+
+
+def _make(entrant: Entrant, seed: int, num_threads: int | None, trust: bool) -> Agent | MemoryAgent:
+    """Make one agent, here or in the process where it is going to be asked."""
+    if isinstance(entrant, str):
+        return specs.make_any(entrant, seed, num_threads, trust)
+    return agent_of(entrant, seed, any_name_is_seed=True)
 
 
 def agent_seed(name: str, seed: int, first_deal: int) -> int:

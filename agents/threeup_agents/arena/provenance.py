@@ -45,7 +45,7 @@ def agent_hash(entrant: Entrant, num_players: int, trust: bool = False) -> str |
         home = [] if entrant.home is None else sorted(own_files(entrant.home))
         return None if entrant.pickled is None else _digest(home, entrant.pickled)
     assert isinstance(entrant, str)
-    agent = specs.make(entrant, trust=trust)
+    agent = specs.make_any(entrant, trust=trust)
     files = specs.source_files(entrant)
     if files is None:
         files = sorted(reachable(Path(str(sys.modules[type(agent).__module__].__file__))))

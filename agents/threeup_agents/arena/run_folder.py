@@ -13,6 +13,8 @@ from threeup_agents.arena.match import Match
 from threeup_agents.files import parse_json, read_json, write_text
 
 GAMES: Final = "games"
+LOGS: Final = "programs"
+"""What agents in processes of their own write to standard error, a file an agent."""
 RESULTS: Final = "results.json"
 IDENTITY: Final = "run.json"
 
@@ -45,6 +47,11 @@ class Folder:
             identity = merged(before, identity)
         self._identity = identity
         write_text(file, json.dumps(identity, indent=2) + "\n")
+
+    @property
+    def logs(self) -> Path | None:
+        """Where agents in processes of their own write; None without a path."""
+        return None if self._path is None else self._path / LOGS
 
     def read(
         self, line_up: LineUp, first: int, stop: int, deal_hashes: npt.NDArray[np.int64]

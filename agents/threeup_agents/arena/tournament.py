@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, pairwise
 from typing import Final, Literal, TypeAlias
@@ -13,13 +13,15 @@ import numpy.typing as npt
 
 from threeup_agents import specs
 from threeup_agents.arena.deals import PUBLIC_SEED, deal_hashes, draw_deals
+from threeup_agents.arena.isolation import keeping_processes
 from threeup_agents.arena.line_ups import LineUp, draw_seats, line_ups
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import Entrant, blocks, play_block
 from threeup_agents.arena.processes import end_with, naming_lost_workers
 from threeup_agents.arena.progress import Bar
-from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError
+from threeup_agents.arena.referee import PATIENCE, SECONDS_PER_DECISION, AgentError
 from threeup_agents.arena.run_folder import Folder
+from threeup_agents.arena.terms import TERMS, Terms
 
 _WAVE: Final = 4
 
@@ -49,6 +51,11 @@ class Settings:
     """At 3 to 6 players also play tables of different agents."""
     seconds_per_decision: float = SECONDS_PER_DECISION
     """Time limit; an agent that takes longer is left out and reported."""
+    patience: float = PATIENCE
+    """Seconds that an agent may take in a block of games beside, for loading and compiling."""
+    isolate: bool = False
+    """Run each agent in a process of its own, as programs are anyway: if it crashes, exits, hangs
+    or takes too much memory, it leaves the run, and the others play on."""
     trust: bool = False
     """Load policy files that could run code of whoever wrote them (.zip and .pt)."""
 
@@ -56,6 +63,11 @@ class Settings:
     def entrants(self) -> dict[str, Entrant]:
         """Who takes part, by the name in the results."""
         return {specs.named(spec)[0]: spec for spec in self.agents}
+
+    @property
+    def terms(self) -> Terms:
+        """The terms under which the agents are asked."""
+        return Terms(self.isolate, self.patience, trust=self.trust)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,7 +127,8 @@ def play_tournament(
     run = _Run(settings, folder, workers, backend)
     tables = line_ups(settings.names, settings.num_players, settings.mixed)
     outcome = Outcome(settings.names, [])
-    with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
+    total = len(tables) * settings.deals * settings.num_players
+    with keeping_processes(), Bar("playing", total) as bar:
         for start, stop in stretches(settings.deals, looks):
             wanted = [b for table in tables for b in part(table, start, stop, settings.entrants)]
             run.play(wanted, bar.advance)
@@ -189,6 +202,7 @@ class _Run:
         self._hashes = deal_hashes(self._decks, settings.num_players, settings.variant)
         self._settings = settings
         self._folder = folder
+        self._terms = replace(settings.terms, logs=folder.logs)
         self._workers = workers
         self._backend = backend
         self._games: dict[Block, Match] = {}
@@ -240,13 +254,15 @@ class _Run:
 
     def _here(self, blocks: Sequence[Block], advance: Callable[[int], None]) -> Iterator[Result]:
         for block in self._wanted(blocks):
-            yield _play(self._settings, block, self._decks[block.first : block.stop], advance)
+            decks = self._decks[block.first : block.stop]
+            yield _play(self._settings, block, decks, advance, terms=self._terms)
 
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
         # Workers share the cores already: each with a thread a core would only add switching.
         num_threads = 1 if self._workers > 1 else None
         parent = os.getpid() if self._backend == "loky" else None
-        play = partial(_play, self._settings, num_threads=num_threads, parent=parent)
+        options = partial(_play, num_threads=num_threads, parent=parent, terms=self._terms)
+        play = partial(options, self._settings)
         tasks = (
             joblib.delayed(play)(block, self._decks[block.first : block.stop])
             for block in self._wanted(blocks)
@@ -283,6 +299,7 @@ def _play(
     advance: Callable[[int], None] = lambda count: None,
     num_threads: int | None = None,
     parent: int | None = None,
+    terms: Terms = TERMS,
 ) -> Result:
     """Play a block; an agent's fault is a result too. A worker ends with its `parent`."""
     if parent is not None:
@@ -300,7 +317,7 @@ def _play(
             advance,
             num_threads=num_threads,
             seats=draw_seats(block.line_up, block.first, block.stop, settings.seed),
-            trust=settings.trust,
+            terms=terms,
         )
     except AgentError as error:
         return block, error

@@ -201,6 +201,15 @@ class Exact:
         return [] if self._path is None else [self._path]
 
 
+def load(path: Path | None, seed: int = 0) -> Exact:
+    """Make the player of a strategy file; None means the shipped one.
+
+    Raises:
+        ValueError: see `MixedStrategy.read`.
+    """
+    return Exact(None if path is None else MixedStrategy.read(path), seed, path)
+
+
 def with_observations(
     keys: npt.NDArray[np.uint64], observations: npt.NDArray[np.int8]
 ) -> npt.NDArray[np.uint64]:

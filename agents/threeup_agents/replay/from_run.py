@@ -12,6 +12,7 @@ from threeup_agents.arena.line_ups import LineUp
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import BLOCK_GAMES, play_block
 from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block, read_identity
+from threeup_agents.arena.terms import Terms
 from threeup_agents.arena.tournament import decks_of, part, stretches
 from threeup_agents.files import (
     TEXT,
@@ -171,7 +172,7 @@ def _actions_again(
         settings["seed"],
         watch=watch,
         seats=stored.seat[:: stored.num_players],
-        trust=trust,
+        terms=Terms(trust=trust),
     )
     if stored.course[row] not in (0, again.course[row]):  # 0: a shipped ladder's, not kept
         raise ValueError(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from threeup_agents import specs
 from threeup_agents.files import parse_json, write_text
-from threeup_env.agent import Agent, name_of
+from threeup_env.agent import Agent, check_plain, name_of
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.batch import Batch, events_of
 from threeup_env.engine.cards import RANK_NAMES, VARIANT_NAMES
@@ -198,6 +198,8 @@ def record(
     """
     made = {spec: specs.make(spec, seed) for spec in line_up if isinstance(spec, str)}
     players = [made[entrant] if isinstance(entrant, str) else entrant for entrant in line_up]
+    for player in players:
+        check_plain("line_up", player)
     batch = Batch(1, len(players), variant, max_steps, seed, autoreset=False)
     batch.reset()
     deck = deck_of(batch.states[0])
