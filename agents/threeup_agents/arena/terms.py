@@ -80,7 +80,7 @@ def try_out(spec: str, game: Batch, terms: Terms) -> None:
 
 
 @contextmanager
-def custody(agents: Sequence[object]) -> Iterator[None]:
+def custody(agents: Sequence[Any]) -> Iterator[None]:
     """Close, in the end, the agents that have processes of their own."""
     try:
         yield
