@@ -135,15 +135,15 @@ def test_of_several_workers_each_searches_on_one_thread(
     workers: int, num_threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    make = threeup_agents.make
+    make = specs.make_any
 
     def noting(
         spec: str, seed: int = 0, num_threads: int | None = None, trust: bool = False
-    ) -> threeup_agents.Agent:
+    ) -> Any:
         asked.append(num_threads)
         return make(spec, seed, num_threads)
 
-    monkeypatch.setattr(specs, "make", noting)
+    monkeypatch.setattr(specs, "make_any", noting)
     settings = tournament.Settings(DUEL, deals=2)
     with joblib.parallel_config(backend="sequential"):  # so that the notes stay here
         monkeypatch.setattr(joblib, "parallel_config", lambda **options: nullcontext())
@@ -366,12 +366,12 @@ def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
 def test_an_agent_that_breaks_the_rules_leaves_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    make = threeup_agents.make
+    make = specs.make_any
 
-    def with_a_cheat(spec: str, *options: Any, **named: Any) -> threeup_agents.Agent:
+    def with_a_cheat(spec: str, *options: Any, **named: Any) -> Any:
         return Cheat() if spec == "cheat" else make(spec, *options, **named)
 
-    monkeypatch.setattr(specs, "make", with_a_cheat)
+    monkeypatch.setattr(specs, "make_any", with_a_cheat)
     everybody = ["--agents", "cheat", "random", "greedy"]
     assert evaluation.main([*SMALL, *everybody, "--out", str(tmp_path)]) == 3
     error = capsys.readouterr().err
@@ -499,7 +499,7 @@ def test_interrupting_keeps_the_games_played(
     before = tmp_path.joinpath("results.json").read_bytes()
     games = {path: path.read_bytes() for path in tmp_path.glob("games/*")}
 
-    def interrupted(*arguments: object) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tournament, "_play", interrupted)

@@ -61,7 +61,7 @@ BREAKS: dict[str, Callable[[], Any]] = {
     "loop": loop,
     "compiled loop": lambda: spin(2),
     "shrug": shrug_off,
-    "raises": lambda: {}["weights"],
+    "raises": lambda: os.environ["WEIGHTS"],
     "prints": lambda: print("a word on standard output"),
 }
 

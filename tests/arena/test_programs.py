@@ -50,7 +50,7 @@ def script(tmp_path: Path, body: str, hello_answered: bool = True) -> str:
 def round_robin(broken: str, out: Path | None = None, **options: object) -> Outcome:
     """A round robin of two sound agents and this one."""
     settings = Settings((broken, "greedy", "random"), deals=4, **options)  # type: ignore[arg-type]
-    return play_tournament(settings, Folder(out, {"agents": {}}))
+    return play_tournament(settings, Folder(out, {"agents": dict.fromkeys(settings.agents, "")}))
 
 
 def failure(outcome: Outcome) -> AgentError:

@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from threeup_agents.arena import play as match
-from threeup_agents.arena import referee
 from threeup_agents.arena.deals import draw_deals
 from threeup_agents.arena.referee import AgentError
+from threeup_agents.arena.terms import Terms
 
 Rows = npt.NDArray[Any]
 
@@ -85,30 +85,41 @@ def test_the_game_that_shows_an_illegal_action_is_named() -> None:
     assert error.where["step"] > 0
 
 
-def test_an_agent_that_hangs_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(referee, "PATIENCE", 0.3)
-
+def test_an_agent_that_hangs_is_interrupted() -> None:
     def hang(masks: Rows) -> Rows:
         time.sleep(60)
         return first_legal(masks)
 
     start = time.monotonic()
-    error = failure_of(hang, limit=1e-3)
+    error = failure_of(hang, limit=1e-3, terms=Terms(patience=0.3))
     assert "expected at most 0.001 s per decision" in str(error)
     assert time.monotonic() - start < 10
 
 
-def test_an_agent_that_loses_a_little_time_at_every_call_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(referee, "PATIENCE", 0.1)
-
+def test_an_agent_that_loses_a_little_time_at_every_call_is_found() -> None:
     def slow(masks: Rows) -> Rows:
-        time.sleep(0.01)
+        time.sleep(0.005)
         return first_legal(masks)
 
-    error = failure_of(slow, limit=1e-4)
+    error = failure_of(slow, limit=1e-4, terms=Terms(patience=0.2))
     assert error.where["step"] > 5
+
+
+def test_time_that_an_agent_has_saved_cant_be_spent_in_one_call() -> None:
+    calls = []
+
+    def hang_late(masks: Rows) -> Rows:
+        calls.append(len(masks))
+        if len(calls) == 20:
+            time.sleep(60)
+        return first_legal(masks)
+
+    error = failure_of(hang_late, limit=0.5, terms=Terms(patience=0.1))
+    allowed = 0.1 + 0.5 * calls[-1]
+    saved = 0.1 + 0.5 * sum(calls)
+    spent = float(error.reason.split("; got ")[1].split(" s ")[0])
+    assert allowed - 0.1 < spent < allowed + 2 < saved
+    assert f"for {calls[-1]} decisions" in error.reason
 
 
 def test_a_game_interrupted_by_hand_stays_interrupted() -> None:

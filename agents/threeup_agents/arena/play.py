@@ -147,8 +147,7 @@ def play_block(
     hashes = np.repeat(deal_hashes(decks, num_players, variant), num_players)
     batch = Batch(len(rotation), num_players, variant, max_steps, autoreset=False)
     batch.reset(decks=np.repeat(decks, num_players, axis=0))
-    first_seats = np.arange(num_players) if seats is None else np.repeat(seats, num_players, axis=0)
-    seat_of = (first_seats + rotation[:, None]) % num_players
+    seat_of = _seat_of(rotation, num_players, seats)
     agent_at = places[np.argsort(seat_of, axis=1)]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
@@ -157,13 +156,8 @@ def play_block(
             slots = _tell_slots(batch, referee, agent_at)
             course, cut_off = _play_out(batch, referee, agent_at, slots, hashes, advance, watch)
     except AgentError as error:
-        row = error.row
-        error.where = {
-            "line_up": names,
-            "deal": int(deal[row]),
-            "rotation": int(rotation[row]),
-            "step": int(batch.lengths[row]),
-        }
+        where = {"deal": deal, "rotation": rotation, "step": batch.lengths}
+        error.where = {"line_up": names} | {k: int(at[error.row]) for k, at in where.items()}
         raise
     cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
     won = (cards_left == 0) & ~cut_off[:, None]  # who has won has no card left (R20, R21)
@@ -181,6 +175,15 @@ def play_block(
         seconds=_at_first_place(places, referee.seconds),
         decisions=_at_first_place(places, referee.decisions),
     )
+
+
+def _seat_of(
+    rotation: npt.NDArray[np.int64], num_players: int, seats: npt.NDArray[np.int8] | None
+) -> npt.NDArray[np.int64]:
+    """The seat of each place in each game; `[B, S]`."""
+    first = np.arange(num_players) if seats is None else np.repeat(seats, num_players, axis=0)
+    turned: npt.NDArray[np.int64] = (first + rotation[:, None]) % num_players
+    return turned
 
 
 def _at_first_place(places: npt.NDArray[np.int64], values: Sequence[Any]) -> npt.NDArray[Any]:

@@ -260,7 +260,7 @@ class _Run:
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
         # Workers share the cores already: each with a thread a core would only add switching.
         num_threads = 1 if self._workers > 1 else None
-        parent = os.getpid() if self._backend == "loky" else None
+        parent = (os.getpid(), os.getcwd()) if self._backend == "loky" else None
         options = partial(_play, num_threads=num_threads, parent=parent, terms=self._terms)
         play = partial(options, self._settings)
         tasks = (
@@ -298,12 +298,16 @@ def _play(
     decks: npt.NDArray[np.int8],
     advance: Callable[[int], None] = lambda count: None,
     num_threads: int | None = None,
-    parent: int | None = None,
+    parent: tuple[int, str] | None = None,
     terms: Terms = TERMS,
 ) -> Result:
-    """Play a block; an agent's fault is a result too. A worker ends with its `parent`."""
+    """Play a block; an agent's fault is a result too.
+
+    A worker ends with its `parent`, a process and its folder, and finds files where that does.
+    """
     if parent is not None:
-        end_with(parent)
+        end_with(parent[0])
+        os.chdir(parent[1])
     entrants = settings.entrants
     try:
         match = play_block(
