@@ -11,6 +11,7 @@ import pytest
 
 import threeup_agents
 from threeup_agents import evaluation
+from threeup_agents.arena import ladder
 from threeup_agents.players import policy as ppo
 from threeup_agents.training.settings import Config
 from threeup_env import ACTION_NAMES, observation_fields
@@ -48,6 +49,19 @@ def test_the_observation_table_is_the_layout() -> None:
     table = [(name, size) for name, size in parts.items() if "[" not in name]
     block = [(name.replace("0", "i"), size) for name, size in parts.items() if name[-2:] == "0]"]
     assert listed == table + block
+
+
+def test_the_ladder_is_as_told() -> None:
+    (told,) = re.findall(r"ladder alone \((.+?)\)", README)
+    everywhere, at_some = told.split(", at ")
+    assert tuple(re.findall(r"`([^`]+)`", everywhere)) == ladder.FAST
+    sizes, last, deals = re.fullmatch(
+        r"2 and 3 players `search:50`; (\d, \d, \d) or (\d) players, ([\d,]+) public deals", at_some
+    ).groups()  # type: ignore[union-attr]
+    assert [*map(int, sizes.split(", ")), int(last)] == list(ladder.AGENTS)
+    beyond = {size: agents[len(ladder.FAST) :] for size, agents in ladder.AGENTS.items()}
+    assert beyond == {2: ("search:50",), 3: ("search:50",), 4: (), 6: ()}
+    assert int(deals.replace(",", "")) == ladder.DEALS
 
 
 def test_the_rules_table_has_every_rule_once() -> None:

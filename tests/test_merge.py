@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
-from threeup_agents import evaluation, merge
+from threeup_agents import evaluation, merge, specs
 from threeup_agents.arena import play
 from threeup_agents.arena.match import Match
 
@@ -94,6 +96,36 @@ def test_a_folder_can_take_others_in_again_and_again(whole: Path, tmp_path: Path
     for _ in range(2):
         assert merged(*parts, out=parts[0]) == 0
     assert_same_run(parts[0], whole)
+
+
+class Cheat:
+    """Names no legal action."""
+
+    name = "cheat"
+
+    def act(
+        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """As `Agent.act`, but illegal."""
+        return np.full(len(action_masks), 94)
+
+
+def test_an_agent_that_leaves_every_part_leaves_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make = specs.make
+    monkeypatch.setattr(
+        specs, "make", lambda spec, *rest: Cheat() if spec == "cheat" else make(spec, *rest)
+    )
+    agents = ["--agents", "cheat", "random", "greedy"]
+    for i in (1, 2):
+        part = ["--part", f"{i}/2", "--out", str(tmp_path / str(i))]
+        assert evaluation.main([*RUN, *agents, *part]) == 3
+        assert "agent 'cheat': expected one of 'lay" in capsys.readouterr().err
+    assert merged(tmp_path / "1", tmp_path / "2", out=tmp_path / "merged") == 0
+    assert evaluation.main([*RUN, *agents, "--out", str(tmp_path / "merged")]) == 3
+    rated = {row["agent"] for row in results_of(tmp_path / "merged")["ratings"]}
+    assert rated == {"random", "greedy"}
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,9 @@ from threeup_agents.files import Field, atomic_write, check_fields, read_json, w
 
 SETTINGS: Final = "settings.json"
 """What a folder's run was asked to play; there as soon as it begins."""
-_NEW_ONES: Final = ("agents", "deals")
-"""Settings in which folders that are put together may differ."""
+_SAME: Final = ("num_players", "variant", "max_steps", "seed", "deal_set", "mixed")
+"""Settings that folders must share to be put together: all that decide games but who plays, and
+how many deals."""
 
 
 def parse_part(text: str) -> tuple[int, int]:
@@ -97,7 +98,8 @@ def merge(folders: Sequence[Path], out: Path) -> Settings:
         out: made if need be; it isn't held here.
 
     Returns:
-        What the folder's run is now: all their agents, as many deals as the largest of them.
+        What the folder's run is now: all their agents, as many deals as the largest of them;
+        what decides no game (time limits) as in the first.
 
     Raises:
         ValueError: a folder or file that is none or damaged, or that doesn't fit the others;
@@ -129,11 +131,11 @@ def missing(out: Path, settings: Settings) -> list[Block]:
 
 def _both(one: tuple[Path, Settings], other: tuple[Path, Settings]) -> tuple[Path, Settings]:
     """The settings of two folders' runs together."""
-    for field in fields(Settings):
-        values = [getattr(settings, field.name) for _, settings in (one, other)]
-        if field.name not in _NEW_ONES and values[0] != values[1]:
+    for name in _SAME:
+        values = [getattr(settings, name) for _, settings in (one, other)]
+        if values[0] != values[1]:
             raise ValueError(
-                f"merge: expected runs with the same {field.name}; got {values[0]!r} in {one[0]} "
+                f"merge: expected runs with the same {name}; got {values[0]!r} in {one[0]} "
                 f"and {values[1]!r} in {other[0]}"
             )
     agents = dict.fromkeys((*one[1].agents, *other[1].agents))
