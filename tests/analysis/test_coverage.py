@@ -52,9 +52,7 @@ def test_win_share_intervals_cover(num_players: int, deals: int) -> None:
     for _ in range(SIMULATIONS):
         _, wins = simulated_wins(num_players, deals, rng)
         first = np.array([wins[:, i, line_up[0]] for i, line_up in enumerate(line_ups)])
-        for line_up, interval in zip(
-            line_ups, mean_intervals(first / num_players, rng, resamples=500), strict=True
-        ):
+        for line_up, interval in zip(line_ups, mean_intervals(first / num_players), strict=True):
             count += interval.low <= truth(line_up) * line_up.count(line_up[0]) <= interval.high
     assert 0.93 <= count / (SIMULATIONS * len(line_ups)) <= 0.97
 

@@ -11,11 +11,12 @@ import choix
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.analysis.statistics import CONFIDENCE, RESAMPLES, Interval, expanded
+from threeup_agents.analysis.statistics import CONFIDENCE, Interval, expanded
 
 PRIOR: Final = 0.5
 """Wins given to each agent of each line-up beside its own, so that an agent that never
 won (or never lost) has a finite rating (Haldane 1955, Anscombe 1956)."""
+RESAMPLES: Final = 1000
 _MOST_ITERATIONS: Final = 1000
 _TOLERANCE: Final = 1e-8
 

@@ -13,7 +13,7 @@ from threeup_agents.analysis.statistics import (
     Interval,
     holm,
     mean_intervals,
-    p_value,
+    p_values,
     plan,
 )
 from threeup_agents.arena.line_ups import is_pair
@@ -105,8 +105,8 @@ class Analysis:
         other, less that of the other at a table of the one. A game that is cut off is 0 to both.
         """
         pairs = list(combinations(self._names, 2))
-        differences = [self._duels[a, b][0] - self._duels[b, a][0] for a, b in pairs]
-        corrected = holm([p_value(difference) for difference in differences])
+        differences = np.array([self._duels[a, b][0] - self._duels[b, a][0] for a, b in pairs])
+        corrected = holm(p_values(differences))
         found: dict[tuple[str, str], Row] = {}
         for (a, b), difference, p in zip(pairs, differences, corrected.tolist(), strict=True):
             separable = p < 1 - self._confidence
@@ -178,8 +178,8 @@ class Analysis:
         """Differences between the overall shares of two agents on the same deals."""
         pairs = list(combinations(self._names, 2))
         values = np.array([self._overall(a)[0] - self._overall(b)[0] for a, b in pairs])
-        corrected = holm([p_value(row) for row in values])
-        intervals = mean_intervals(values, self._rng(0), self._confidence, least=-1)
+        corrected = holm(p_values(values))
+        intervals = mean_intervals(values, self._confidence, least=-1)
         return [
             {"agent": a, "against": b} | _flat("difference", interval) | {"p_holm": float(p)}
             for (a, b), interval, p in zip(pairs, intervals, corrected, strict=True)
@@ -188,7 +188,7 @@ class Analysis:
     def seats(self) -> list[Row]:
         """The share of the win by seat, whoever sits there; every agent sits everywhere alike."""
         by_deal = [match.by_deal(match.by_seat(match.win_share)) for match in self._matches]
-        shares = mean_intervals(np.mean(by_deal, axis=0).T, self._rng(0), self._confidence)
+        shares = mean_intervals(np.mean(by_deal, axis=0).T, self._confidence)
         return [{"seat": seat} | _flat("win_share", share) for seat, share in enumerate(shares)]
 
     def length(self) -> Row:
@@ -196,7 +196,7 @@ class Analysis:
         lengths = np.concatenate([match.length for match in self._matches])
         by_deal = np.mean([match.by_deal(match.length) for match in self._matches], axis=0)
         most = float(lengths.max())
-        mean = mean_intervals(by_deal[None], self._rng(0), self._confidence, most=most)[0]
+        mean = mean_intervals(by_deal[None], self._confidence, most=most)[0]
         width = int(np.ptp(lengths)) // 40 + 1  # a whole number of actions in every bar
         edges = np.arange(lengths.min(), lengths.max() + width + 1, width) - 0.5
         counts, _ = np.histogram(lengths, edges)
@@ -273,8 +273,7 @@ class Analysis:
         most = (1, self._num_players, 1)
         least = (0, 1, 0)
         return [
-            mean_intervals(stacked[:, i], self._rng(0), self._confidence, least[i], most[i])
-            for i in range(3)
+            mean_intervals(stacked[:, i], self._confidence, least[i], most[i]) for i in range(3)
         ]
 
     def _num_games(self, key: tuple[str, str]) -> int:
