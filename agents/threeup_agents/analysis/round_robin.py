@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.analysis import ratings
+from threeup_agents.analysis.rated_games import RatedGames
 from threeup_agents.analysis.statistics import (
     CONFIDENCE,
     Interval,
@@ -60,6 +60,7 @@ class Analysis:
             for side in sides:
                 key = match.line_up[side], match.line_up[1 - side]
                 self._duels[key] = _agent_values(match, key[0])
+        self._rated = RatedGames(outcome.agents, outcome.matches, confidence)
 
     def results(self) -> Row:
         """Everything, for `results.json`."""
@@ -74,6 +75,7 @@ class Analysis:
             "repeated_games": games - len(set(courses.tolist())),
             "pairings": self.pairings(),
             "ratings": self.ratings(),
+            "misses": self._rated.misses,
             "standings": self.standings(),
             "warnings": self.warnings(),
             "mixed": self.mixed(),
@@ -118,19 +120,7 @@ class Analysis:
 
     def ratings(self) -> list[Row]:
         """Plackett-Luce ratings over all games, best first."""
-        names = self._names
-        seats = np.array([[match.line_up.count(name) for name in names] for match in self._matches])
-        wins = np.zeros((self._matches[0].num_deals, len(self._matches), len(names)))
-        for i, match in enumerate(self._matches):
-            shares = match.by_deal(match.win_share) * match.num_players
-            for place, name in enumerate(match.line_up):
-                wins[:, i, names.index(name)] += shares[:, place]
-        rated = ratings.rate(names, seats, wins, self._rng(1), self._confidence)
-        rows = [
-            {"agent": name} | _flat("rating", rating)
-            for name, rating in zip(names, rated, strict=True)
-        ]
-        return sorted(rows, key=lambda row: -row["rating"])
+        return self._rated.rows()
 
     def standings(self) -> list[Row]:
         """Each agent over its tables of one other agent, all weighing the same."""
@@ -150,13 +140,17 @@ class Analysis:
         return sorted(rows, key=lambda row: -row["win_share"])
 
     def warnings(self) -> list[str]:
-        """What a reader of the win shares must know: agents whose games are cut off often."""
-        return [
+        """What a reader of the numbers must know.
+
+        Agents whose games are cut off often, circles of agents, tables that ratings get wrong.
+        """
+        cut_off = [
             f"{row['agent']}: {row['cut_off_share']:.1%} of its games were cut off by the step "
             f"limit, which nobody wins (R21); it won {row['decided_share']:.3f} of the others"
             for row in self.standings()
             if OFTEN < row["cut_off_share"] < 1
         ]
+        return cut_off + self._rated.warnings(self.verdicts())
 
     def mixed(self) -> list[Row]:
         """Each agent's share for each of its seats at the mixed tables."""
@@ -181,7 +175,10 @@ class Analysis:
         corrected = holm(p_values(values))
         intervals = mean_intervals(values, self._confidence, least=-1)
         return [
-            {"agent": a, "against": b} | _flat("difference", interval) | {"p_holm": float(p)}
+            {"agent": a, "against": b}
+            | _flat("difference", interval)
+            | {"p_holm": float(p)}
+            | self._rated.difference(a, b)
             for (a, b), interval, p in zip(pairs, intervals, corrected, strict=True)
         ]
 

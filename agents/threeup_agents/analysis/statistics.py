@@ -29,7 +29,7 @@ class Spread(NamedTuple):
     """How much deals vary, and how well that is known; each `[K]`."""
 
     effect: npt.NDArray[np.float64]
-    """Variance of a deal's mean over that of a single trial, at most 1."""
+    """Variance of a deal's mean over that of a single trial; 1 if its rotations end alike."""
     degrees: npt.NDArray[np.float64]
     """Degrees of freedom of that; infinite where deals are alike."""
 
@@ -58,7 +58,7 @@ def spread(
     differing = np.divide(squares**2, fourths, out=np.zeros_like(squares), where=vary)
     prior = 1 / (1 + differing)
     unbiased = squares * num_deals / (num_deals - 1)
-    effect = np.minimum((unbiased + prior) / (information + prior), 1)
+    effect = (unbiased + prior) / (information + prior)
     unknown = np.divide(unbiased, unbiased + prior, out=np.zeros_like(squares), where=vary)
     with np.errstate(divide="ignore"):
         return Spread(effect, (num_deals - 1) / unknown**2)
@@ -122,7 +122,7 @@ def _trials(unit: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], ...
     found = spread(
         squares.sum(axis=1), (squares**2).sum(axis=1), num_deals * mean * (1 - mean), num_deals
     )
-    trials = num_deals / found.effect
+    trials = num_deals / np.minimum(found.effect, 1)
     return trials * mean, trials * (1 - mean), found.degrees
 
 
