@@ -19,6 +19,8 @@ MISS: Final = 0.02
 class RatedGames:
     """Games with the ratings fitted to them.
 
+    `seats` (int64 `[L, N]`) and `wins` (int8 `[D, L, N]`) are what `ratings.rate` asks for.
+
     Args:
         names: of the agents, at least two.
         matches: on the same deals.
@@ -29,17 +31,17 @@ class RatedGames:
         self._names = names
         self._matches = matches
         self._confidence = confidence
-        self._seats = np.array([[match.line_up.count(name) for name in names] for match in matches])
-        self._wins = np.zeros((matches[0].num_deals, len(matches), len(names)), np.int8)
+        self.seats = np.array([[match.line_up.count(name) for name in names] for match in matches])
+        self.wins = np.zeros((matches[0].num_deals, len(matches), len(names)), np.int8)
         for i, match in enumerate(matches):
             shares = match.by_deal(match.win_share) * match.num_players
             for place, name in enumerate(match.line_up):
-                self._wins[:, i, names.index(name)] += shares[:, place].round().astype(np.int8)
+                self.wins[:, i, names.index(name)] += shares[:, place].round().astype(np.int8)
 
     @cached_property
     def rated(self) -> ratings.Rated:
         """The ratings and their intervals."""
-        return ratings.rate(self._names, self._seats, self._wins, self._confidence)
+        return ratings.rate(self._names, self.seats, self.wins, self._confidence)
 
     def rows(self) -> list[Row]:
         """A row an agent, best first."""
@@ -65,12 +67,12 @@ class RatedGames:
         ratings, on the same deals; the p-values are corrected for the number of shares
         (Holm). The widest gap comes first.
         """
-        odds = self._seats * np.exp(self.rated.value)
+        odds = self.seats * np.exp(self.rated.value)
         chances = odds / odds.sum(axis=1, keepdims=True)
         rows: list[Row] = []
         found = []
         for match, wins, chance in zip(
-            self._matches, self._wins.swapaxes(0, 1), chances, strict=True
+            self._matches, self.wins.swapaxes(0, 1), chances, strict=True
         ):
             games = wins.sum(axis=1, dtype=np.float64)
             residuals = (wins - games[:, None] * chance) / match.num_players
