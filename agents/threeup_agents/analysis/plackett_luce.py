@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 _MOST_ITERATIONS: Final = 200
-_TOLERANCE: Final = 1e-9
 _TRACE: Final = 1e-6
 """Wins of each agent of a line-up beside its own: where no game was decided, all are level."""
 
@@ -135,6 +134,7 @@ def maximum(
     start: Reals,
     contrast: Reals | None = None,
     value: float = 0.0,
+    tolerance: float = 1e-8,
 ) -> Reals:
     """The ratings of mean 0 where a likelihood is largest, by Newton's method; `[N]`.
 
@@ -144,6 +144,7 @@ def maximum(
         contrast: if given, only ratings of which this sum is `value`; weights that add up
             to 0, `[N]`.
         value: of the contrast.
+        tolerance: the last step of any rating is shorter.
     """
     size = likelihood.num_agents
     bounds = [np.ones(size)] if contrast is None else [np.ones(size), contrast]
@@ -159,6 +160,6 @@ def maximum(
         step = np.linalg.solve(system, right)[:size]
         # Newton's steps are too long from far away.
         ratings = ratings + step / max(1, np.abs(step).max())
-        if np.abs(step).max() < _TOLERANCE:
+        if np.abs(step).max() < tolerance:
             break
     return ratings

@@ -39,10 +39,11 @@ def spread(
     fourths: npt.NDArray[np.float64],
     information: npt.NDArray[np.float64],
     num_deals: int,
+    caution: float = 1,
 ) -> Spread:
     """The variance of a deal's mean in units of that of a trial that is won or lost.
 
-    Few deals that differ say little about how much deals differ. So one deal of the worst
+    Few deals that differ say little about how much deals differ. So a deal of the worst
     case is added, in which all rotations end alike; it weighs the less the more deals differ.
     The degrees of freedom are those of a sum of a known and an estimated part (Satterthwaite
     1946).
@@ -52,11 +53,12 @@ def spread(
         fourths: of their squares, `[K]`.
         information: sum over deals of the variance of one trial, `[K]`.
         num_deals: D, at least 2.
+        caution: deals of the worst case that are added.
     """
     vary = squares > _ALIKE
     # As many deals as differ, if all that do differ equally.
     differing = np.divide(squares**2, fourths, out=np.zeros_like(squares), where=vary)
-    prior = 1 / (1 + differing)
+    prior = caution / (1 + differing)
     unbiased = squares * num_deals / (num_deals - 1)
     effect = (unbiased + prior) / (information + prior)
     unknown = np.divide(unbiased, unbiased + prior, out=np.zeros_like(squares), where=vary)
