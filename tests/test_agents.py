@@ -35,7 +35,9 @@ def decisions(variant: str, num_players: int, steps: int = 30) -> Iterator[Rows]
 
 def test_the_contract_is_held_by_every_agent_that_has_a_name() -> None:
     named = {spec.replace(":4", ":N") for spec in SPECS}
-    assert named | {"FOLDER"} == set(threeup_agents.SPECS)
+    from_outside = {"FOLDER", "FILE.py:NAME?depth=3", "package.module:NAME", "NAME=SPEC"}
+    from_outside |= {"FILE.onnx", "FILE.pt", "FILE.zip"}
+    assert named | from_outside == set(threeup_agents.SPECS)
 
 
 @pytest.mark.parametrize(("variant", "num_players"), TABLES)

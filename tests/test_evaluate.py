@@ -137,7 +137,9 @@ def test_of_several_workers_each_searches_on_one_thread(
     asked = []
     make = threeup_agents.make
 
-    def noting(spec: str, seed: int = 0, num_threads: int | None = None) -> threeup_agents.Agent:
+    def noting(
+        spec: str, seed: int = 0, num_threads: int | None = None, trust: bool = False
+    ) -> threeup_agents.Agent:
         asked.append(num_threads)
         return make(spec, seed, num_threads)
 
@@ -247,6 +249,22 @@ def test_replay_shows_a_game_of_the_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"step {row['length']}: " in shown
 
 
+def test_replay_shows_a_game_of_a_table_whose_order_was_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("random", "greedy", "careful")
+    evaluation.run(evaluation.Config(names, num_players=5, deals=4, out=tmp_path))
+    table = pd.read_csv(tmp_path / "games.csv")
+    seated = table[[f"agent_{seat}" for seat in range(5)]]
+    mixed = table.index[seated.nunique(axis=1) == 3]
+    assert len(mixed) == 3 * 4 * 5
+    for game in (mixed[3], mixed[-1]):
+        capsys.readouterr()
+        assert evaluation.main(["--replay", str(tmp_path), str(game)]) == 0
+        told = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(seated.loc[game]))
+        assert capsys.readouterr().out.splitlines()[0].endswith(f"; {told}")
+
+
 def shown_end(run: Path, game: int, capsys: pytest.CaptureFixture[str]) -> str:
     """The last words of a replay."""
     capsys.readouterr()
@@ -350,8 +368,8 @@ def test_an_agent_that_breaks_the_rules_leaves_the_run(
 ) -> None:
     make = threeup_agents.make
 
-    def with_a_cheat(spec: str, *options: Any) -> threeup_agents.Agent:
-        return Cheat() if spec == "cheat" else make(spec, *options)
+    def with_a_cheat(spec: str, *options: Any, **named: Any) -> threeup_agents.Agent:
+        return Cheat() if spec == "cheat" else make(spec, *options, **named)
 
     monkeypatch.setattr(specs, "make", with_a_cheat)
     everybody = ["--agents", "cheat", "random", "greedy"]
@@ -398,9 +416,9 @@ def test_at_two_players_the_shares_of_a_pair_add_up_to_one() -> None:
         (["--agents", "random", "greedi"], "agent: expected one of random, greedy"),
         (["--agents", "random"], "agents: expected at least 2; got 1"),
         (["--agents", "random", "random"], "'random' more than once"),
-        (["--deals", "0"], "deals: expected at least 2; got 0"),
-        (["--max-steps", "0"], "max_steps: expected at least 1; got 0"),
-        (["--seed", "-1"], "seed: expected at least 0; got -1"),
+        (["--deals", "0"], "deals: expected an integer of at least 2; got 0"),
+        (["--max-steps", "0"], "max_steps: expected an integer of at least 1; got 0"),
+        (["--seed", "-1"], "seed: expected an integer of at least 0; got -1"),
         (["--num-players", "7"], "num_players: expected 2 to 6"),
         (["--variant", "large"], "variant: expected one of 'standard'"),
         (["--out", __file__], "out: expected a folder"),

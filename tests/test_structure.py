@@ -31,15 +31,19 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.plots": "",
     "threeup_agents.players": "files engine",
     "threeup_agents.search": "files pages players engine",
-    "threeup_agents.specs": "players search agent",
-    "threeup_agents": "specs agent",
-    "threeup_agents.arena": "files specs engine agent env",
+    "threeup_agents.outside": "engine agent",
+    "threeup_agents.specs": "players search outside agent",
+    "threeup_agents.arena": "files outside specs engine agent env",
     "threeup_agents.analysis": "files pages plots specs arena engine",
     "threeup_agents.replay": "files pages plots specs search arena engine view agent",
     "threeup_agents.play": "specs arena replay engine view",
     "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
+    "threeup_agents.exact": "files specs players arena engine agent",
     "threeup_agents.evaluation": "files specs arena analysis replay engine",
-    "threeup_agents.__main__": "evaluation training play replay",
+    "threeup_agents.merge": "files arena evaluation",
+    "threeup_agents.contest": "specs arena analysis evaluation",
+    "threeup_agents": "specs contest agent",
+    "threeup_agents.__main__": "evaluation exact merge training play replay",
 }
 LONG_NAMES = {name.rpartition(".")[2]: name for name in ALLOWED} | {"env": "threeup_env"}
 

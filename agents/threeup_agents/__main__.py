@@ -7,8 +7,13 @@ from typing import Final
 
 COMMANDS: Final = {
     "evaluate": ("threeup_agents.evaluation", "let agents play each other; say who is better"),
+    "merge": ("threeup_agents.merge", "put the folders of several machines together"),
     "train": ("threeup_agents.training.__main__", "fit a policy by self-play"),
     "play": ("threeup_agents.play.__main__", "play against agents in the terminal"),
+    "exact": (
+        "threeup_agents.exact.__main__",
+        "solve the smallest variant; say who is exploitable",
+    ),
     "page": ("threeup_agents.replay.__main__", "write a game as a web page that replays it"),
 }
 """By name: the module whose `main` it is, and what it does."""

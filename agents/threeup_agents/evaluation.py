@@ -6,37 +6,44 @@ Every line-up plays the same deals, each under every rotation of the seats.
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import tyro
 
-from threeup_agents import specs
 from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.arena import ladder
+from threeup_agents.arena.entrants import about, check_entrants, check_names
 from threeup_agents.arena.match import Match
+from threeup_agents.arena.merging import blocks_of, parse_part, write_settings
+from threeup_agents.arena.processes import TerminatedError, WorkerLostError, sigterm_as_interrupt
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
 from threeup_agents.arena.tournament import (
     Backend,
     Outcome,
     Settings,
+    play_blocks,
     play_tournament,
     register_ray,
 )
 from threeup_agents.files import hold, write_text
 from threeup_agents.replay.from_run import replay
-from threeup_env.engine.batch import Batch
+from threeup_agents.specs import named
+from threeup_env.engine.arguments import check_count, check_positive
 from threeup_env.engine.cards import check_variant
 from threeup_env.engine.state import ENV_ID
 
 USAGE_ERROR: Final = 2
 AGENT_LEFT: Final = 3
+WORKER_LOST: Final = 4
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 LOOKS: Final = 4
 """Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
 error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
@@ -59,6 +66,14 @@ class Config(Settings):
     number."""
     backend: Backend = "loky"
     """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
+    ladder: bool = False
+    """Play on the shipped ladder: its agents' games on the public deals are there already, so
+    that only those of --add are played. At 2, 3, 4 or 6 players."""
+    add: tuple[str, ...] = ()
+    """With --ladder: who is to be measured by it."""
+    part: str = "1/1"
+    """2/3 plays the second of three equal parts of the games and keeps them in the folder, for
+    `threeup merge` to put together."""
     stop_when_separable: bool = False
     """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
     half_width: float = 0.01
@@ -79,20 +94,27 @@ def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate")
         if config.list:
             show_agents()
         elif config.replay is not None:
-            for text in replay(*config.replay):
+            for text in replay(*config.replay, config.trust):
                 print(text, end="\n\n")
-        elif run(config, prog)["failures"]:
-            return AGENT_LEFT
+        else:
+            with sigterm_as_interrupt():
+                return AGENT_LEFT if run(config, prog)["failures"] else 0
     except (ValueError, OSError, ImportError) as error:
         print(f"{prog}: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        kept = "nothing is kept without --out"
-        if config.out is not None:
-            kept = f"the games played are in {config.out}, the same command goes on"
-        print(f"{prog}: interrupted; {kept}", file=sys.stderr)
-        return INTERRUPTED
+    except WorkerLostError as error:
+        print(f"{prog}: {error}; {_kept(config)}", file=sys.stderr)
+        return WORKER_LOST
+    except KeyboardInterrupt as error:
+        print(f"{prog}: interrupted; {_kept(config)}", file=sys.stderr)
+        return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
     return 0
+
+
+def _kept(config: Config) -> str:
+    if config.out is None:
+        return "nothing is kept without --out"
+    return f"the games played are in {config.out}, the same command goes on"
 
 
 def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
@@ -106,12 +128,47 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
             that holds another run or in which another process works.
         OSError: the results can't be written.
     """
+    if parse_part(config.part)[1] > 1:
+        return _play_part(config, prog)
+    results, _ = compete(config, lambda failure: print(f"{prog}: {failure}", file=sys.stderr))
+    show(results)
+    added = {named(spec)[0] for spec in config.add}
+    for place, row in enumerate(results["standings"], start=1):
+        if row["agent"] in added:
+            print(f"{row['agent']}: place {place} of {len(results['agents'])} on the ladder")
+    if config.out is not None:
+        print(f"results: {config.out / RESULTS}, games.csv, report.html")
+    return results
+
+
+def compete(config: Config, tell: Callable[[str], None]) -> tuple[dict[str, Any], Sequence[Match]]:
+    """Play the round robin and write its results, for the command line and for Python.
+
+    Args:
+        config: of the run.
+        tell: is called for each agent that left the run, with why.
+
+    Returns:
+        What `results.json` holds, and the games.
+
+    Raises:
+        ValueError, OSError: see `run`.
+    """
+    if config.add and not config.ladder:
+        raise ValueError(f"add: expected --ladder with it; got --add {' '.join(config.add)} alone")
+    known = ladder.load(config.num_players) if config.ladder else None
+    if known is not None:
+        config = ladder.join(config, known, config.add)
     check(config)
-    with hold(config.out):
-        return _run(config, prog)
+    with hold(config.out), ladder.folder_with(known, config.out, identity(config)) as folder:
+        if config.out is not None:
+            write_settings(config.out, config)
+        return _compete(config, folder, tell)
 
 
-def _run(config: Config, prog: str) -> dict[str, Any]:
+def _compete(
+    config: Config, folder: Folder, tell: Callable[[str], None]
+) -> tuple[dict[str, Any], Sequence[Match]]:
     confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
 
     def is_enough(outcome: Outcome) -> bool:
@@ -119,14 +176,14 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
 
     outcome = play_tournament(
         config,
-        Folder(config.out, identity(config)),
+        folder,
         config.workers,
         config.backend,
         looks(config),
         is_enough if config.stop_when_separable else lambda outcome: False,
     )
     for failure in outcome.failures:
-        print(f"{prog}: {failure}; it left the run", file=sys.stderr)
+        tell(f"{failure}; it left the run")
     if len(outcome.agents) < 2:
         raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
     found = Analysis(config, outcome, confidence, config.half_width)
@@ -135,10 +192,23 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
         results["second_views"] = found.second_views()
     if config.out is not None:
         write(config.out, results, outcome.matches)
-    show(results)
-    if config.out is not None:
-        print(f"results: {config.out / RESULTS}, games.csv, report.html")
-    return results
+    return results, outcome.matches
+
+
+def _play_part(config: Config, prog: str) -> dict[str, Any]:
+    """Play a part of the blocks; there are no results before all are put together."""
+    check(config)
+    index, count = parse_part(config.part)
+    own = blocks_of(config)[index::count]
+    with hold(config.out):
+        folder = Folder(config.out, identity(config))
+        if config.out is not None:
+            write_settings(config.out, config)
+        failures = play_blocks(config, folder, own, config.workers, config.backend)
+    for failure in failures:
+        print(f"{prog}: {failure}; it left the run", file=sys.stderr)
+    print(f"part {config.part}: its games are in {config.out}; threeup merge puts parts together")
+    return {"failures": failures}
 
 
 def check(config: Config) -> None:
@@ -149,26 +219,20 @@ def check(config: Config) -> None:
         register_ray()
     check_variant(config.variant, config.num_players)
     for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
-        if getattr(config, name) < least:
-            raise ValueError(f"{name}: expected at least {least}; got {getattr(config, name)}")
+        check_count(name, getattr(config, name), least=least)
     for name in ("half_width", "seconds_per_decision"):
-        if not getattr(config, name) > 0:
-            raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
+        check_positive(name, getattr(config, name))
+    if not isinstance(config.agents, Sequence) or isinstance(config.agents, str):
+        raise ValueError(f"agents: expected a list of names; got {config.agents!r}")
+    if parse_part(config.part)[1] > 1 and (config.out is None or config.stop_when_separable):
+        raise ValueError(
+            f"part: expected a run with --out and without --stop-when-separable; got {config.part}"
+        )
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
-    game = Batch(1, config.num_players, config.variant)
-    game.reset()
-    seen = set()
-    for spec in config.agents:
-        agent = specs.make(spec)
-        try:
-            agent.act(game.observations.copy(), game.action_masks.copy())
-        except ValueError as error:  # e.g. a policy for another table size
-            raise ValueError(f"agent {spec!r}: {error}") from error
-        key = specs.policy_file(spec) or spec, spec.endswith(":best")
-        if key in seen:
-            raise ValueError(f"agents: expected each one once; got {spec!r} more than once")
-        seen.add(key)
+    check_names(config.agents)
+    who = config.entrants
+    check_entrants(who, config.num_players, config.variant, config.workers, config.trust)
     if config.out is not None and config.out.exists() and not config.out.is_dir():
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 
@@ -181,12 +245,31 @@ def looks(config: Config) -> list[int]:
 
 
 def identity(config: Config) -> dict[str, Any]:
-    """What decides a block of games beside its line-up and deals."""
+    """What decides a block of games beside its line-up and deals.
+
+    Raises:
+        ValueError: an agent that has no hash, for a folder that is kept.
+    """
+    hashed = hashes(config)
+    for name, found in hashed.items():
+        if found is None and config.out is not None:
+            raise ValueError(
+                f"out: expected agents that a run which goes on can tell from others; {name!r} "
+                "can't be pickled. Play without a folder, or put it in a file and name that"
+            )
     same = ("num_players", "variant", "max_steps", "seed", "deal_set")
     return {name: getattr(config, name) for name in same} | {
         "env": ENV_ID,
         "engine": engine_hash(),
-        "agents": {spec: agent_hash(spec, config.num_players) for spec in config.agents},
+        "agents": hashed,
+    }
+
+
+def hashes(config: Config) -> dict[str, str | None]:
+    """The hash of each agent, see `agent_hash`."""
+    return {
+        name: agent_hash(entrant, config.num_players, config.trust)
+        for name, entrant in config.entrants.items()
     }
 
 
@@ -200,6 +283,7 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
             "looks": looks(config),
         }
     settings = {field.name: getattr(config, field.name) for field in fields(Settings)}
+    hashed = hashes(config)
     return {
         "num_players": config.num_players,
         "deals": config.deals,
@@ -213,9 +297,8 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
         "line_ups": [match.line_up for match in outcome.matches],
         "engine": engine_hash(),
         "agents": [
-            {"agent": spec, "about": specs.about(spec)}
-            | {"hash": agent_hash(spec, config.num_players)}
-            for spec in outcome.agents
+            {"agent": name, "about": about(config.entrants[name]), "hash": hashed[name]}
+            for name in outcome.agents
         ],
         "versions": versions(),
         "command": command(config),
@@ -223,7 +306,10 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
 
 
 def command(config: Config) -> str:
-    """The command that gives these results again."""
+    """The command that gives these results again; objects of Python have none."""
+    given = [name for name, who in config.entrants.items() if not isinstance(who, str)]
+    if given:
+        return f"threeup_agents.round_robin(...), with objects of Python: {', '.join(given)}"
     words = ["threeup", "evaluate"]
     for field in fields(Settings):
         value = getattr(config, field.name)

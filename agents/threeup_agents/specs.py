@@ -1,9 +1,14 @@
 """Agents by name. Importing this loads none of them, nor what they need."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from threeup_env.agent import Agent
+
+if TYPE_CHECKING:
+    from threeup_agents.outside import code
 
 SPECS: Final = {
     "random": "every legal action with the same probability",
@@ -14,28 +19,47 @@ SPECS: Final = {
     "ppo": "the shipped policy for the table size it sees, sampled at its temperature",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
     "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
+    "FILE.py:NAME?depth=3": "what a class or function of a Python file gives, with arguments",
+    "package.module:NAME": "likewise, of a module that can be imported",
+    "FILE.onnx": "a network from observations to logits, sampled; FILE.onnx:best",
+    "FILE.pt": "the same in TorchScript, with --trust: it holds a program",
+    "FILE.zip": "PPO, A2C, DQN or MaskablePPO of Stable-Baselines3, with --trust: it holds pickles",
+    "NAME=SPEC": "any of these, called NAME in results",
 }
 """What `make` understands, and what each is."""
 _BEST: Final = ":best"
+_NAMED: Final = re.compile(r"([^=:?/\\]+)=(.+)", re.DOTALL)
+_NETWORKS: Final = {".onnx": "onnx", ".pt": "torchscript", ".zip": "load"}
+_DANGERS: Final = {
+    ".zip": "it holds pickles, and loading a pickle runs whatever code is in it",
+    ".pt": "it holds a program, whose operators can read and write files",
+}
 
 
-def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
+def make(spec: str, seed: int = 0, num_threads: int | None = None, trust: bool = False) -> Agent:
     """Make an agent from its name.
 
     Args:
         spec: a name of `SPECS` ("search:200" for "search:N"), or the path of a policy
-            file or of a run folder that holds `policy.safetensors`.
+            file or of a run folder that holds `policy.safetensors`, or a place in Python code,
+            which is imported: that runs it.
         seed: starts the agent's own random stream.
         num_threads: of an agent that searches; None means one for each core. Its choices
             are the same for any number.
+        trust: also load files that could run code of whoever wrote them.
 
     Raises:
-        ValueError: no such agent, a number that isn't a positive integer, or no such file.
+        ValueError: no such agent, a number that isn't a positive integer, no such file, or
+            one that isn't trusted.
+        ImportError: a library that the file needs isn't installed.
 
     Example:
         >>> make("greedy").name
         'greedy'
     """
+    if not isinstance(spec, str):
+        raise ValueError(f"agent: expected a name, such as 'greedy'; got {spec!r}")
+    _, spec = named(spec)
     name, colon, number = spec.partition(":")
     if name in ("flat", "search"):
         return _make_search(name, _count(spec, number), seed, num_threads)
@@ -47,7 +71,97 @@ def make(spec: str, seed: int = 0, num_threads: int | None = None) -> Agent:
         from threeup_agents.players.careful import Careful
 
         return Careful(seed)
+    if network_file(spec) is not None:
+        return _load_network(spec, seed, trust)
+    if place := _place(spec):
+        from threeup_agents.outside import code
+
+        return code.make(place, seed)
     return _load_policy(spec, seed)
+
+
+def named(spec: str) -> tuple[str, str]:
+    """Give what an agent is called in results, and its spec without that.
+
+    A path that has a = before any slash is written with ./ before it.
+
+    Raises:
+        ValueError: the name is another agent's.
+
+    Example:
+        >>> named("best=mine.py:Mine?depth=3"), named("greedy")
+        (('best', 'mine.py:Mine?depth=3'), ('greedy', 'greedy'))
+    """
+    found = _NAMED.fullmatch(spec)
+    if found is None:
+        return spec, spec
+    name, rest = found.groups()
+    if name in SPECS and name != rest:
+        raise ValueError(f"agent {spec!r}: expected a name that isn't an agent's; got {name!r}")
+    return name, rest
+
+
+def network_file(spec: str) -> Path | None:
+    """The file of another library's network that a spec names, there or not; None for others."""
+    place = Path(named(spec)[1].removesuffix(_BEST))
+    return place if place.suffix in _NETWORKS and not place.is_dir() else None
+
+
+def is_code(spec: str) -> bool:
+    """Whether a spec names a place in Python code."""
+    return _place(spec) is not None
+
+
+def source_files(spec: str) -> list[Path] | None:
+    """The files of a place in Python code, see `threeup_agents.outside.code`; None for others.
+
+    Raises:
+        ValueError: no such file or module.
+    """
+    place = _place(spec)
+    if place is None:
+        return None
+    from threeup_agents.outside import code
+
+    return code.source_files(place)
+
+
+def without_path(spec: str) -> str:
+    """What a spec says beside the place of a file: it stays the same where that is moved.
+
+    >>> without_path("best=runs/mine.py:Mine?depth=3"), without_path("a/b.onnx:best")
+    (':Mine?depth=3', ':best')
+    """
+    _, spec = named(spec)
+    if network_file(spec) or policy_file(spec):
+        return _BEST if spec.endswith(_BEST) else ""
+    place = _place(spec)
+    return spec if place is None or not place.is_file else spec.removeprefix(place.place)
+
+
+def runs_code(spec: str) -> bool:
+    """Whether making the agent could run code that isn't of this project."""
+    path = network_file(spec)
+    return is_code(spec) or (path is not None and path.suffix in _DANGERS)
+
+
+def check_trusted(found: Iterable[str], where: str, trust: bool = False) -> None:
+    """Refuse specs that a file names and that would run code, unless the file is trusted.
+
+    Args:
+        found: the specs.
+        where: what an error begins with.
+        trust: whether a person has said so.
+
+    Raises:
+        ValueError: names the spec.
+    """
+    for spec in found:
+        if runs_code(spec) and not trust:
+            raise ValueError(
+                f"{where}: expected agents that run no code of others, or --trust (in Python "
+                f"trust=True); got {spec!r}"
+            )
 
 
 def _make_search(name: str, count: int, seed: int, num_threads: int | None) -> Agent:
@@ -71,6 +185,7 @@ def _count(spec: str, number: str) -> int:
 
 def policy_file(spec: str) -> Path | None:
     """The policy file that a spec names by a path, there or not; None for other specs."""
+    _, spec = named(spec)
     place = Path(spec.removesuffix(_BEST))
     if spec and place.is_dir():
         place = place / "policy.safetensors"
@@ -83,9 +198,12 @@ def about(spec: str) -> str:
     >>> about("ppo:best")
     'always the most probable action of the policy'
     """
+    _, spec = named(spec)
     name = spec.partition(":")[0]
     if name in ("flat", "search"):
         return SPECS[f"{name}:N"]
+    if is_code(spec):
+        return "what Python code of its own says"
     if spec in SPECS and name != "ppo":
         return SPECS[spec]
     if spec.endswith(_BEST):
@@ -103,3 +221,30 @@ def _load_policy(spec: str, seed: int) -> Agent:
     from threeup_agents.players import policy
 
     return policy.load(path, seed, best_action=spec.endswith(_BEST))
+
+
+def _place(spec: str) -> "code.Code | None":
+    """The place in Python code that a spec names; None for others."""
+    _, spec = named(spec)
+    if ":" not in spec or spec.partition(":")[0] in SPECS or policy_file(spec):
+        return None
+    from threeup_agents.outside import code
+
+    return code.parse(spec)
+
+
+def _load_network(spec: str, seed: int, trust: bool) -> Agent:
+    path = network_file(spec)
+    assert path is not None
+    if not path.is_file():
+        raise ValueError(f"agent {spec!r}: expected the policy file {str(path)!r}; there is none")
+    if path.suffix in _DANGERS and not trust:
+        raise ValueError(
+            f"agent {spec!r}: expected trust (threeup evaluate --trust, in Python trust=True) "
+            f"for a {path.suffix} file: {_DANGERS[path.suffix]}. Give it if you trust who made it"
+        )
+    from threeup_agents.outside import networks, sb3_zip
+
+    module = sb3_zip if path.suffix == ".zip" else networks
+    agent: Agent = getattr(module, _NETWORKS[path.suffix])(path, seed, spec.endswith(_BEST))
+    return agent

@@ -227,3 +227,9 @@ def test_games_that_were_changed_have_another_checksum(tmp_path: Path) -> None:
     np.savez(path, **{name: columns[name] for name in columns if name != "checksum"})
     with pytest.raises(ValueError, match="the file is damaged"):
         Match.load(path)
+
+
+def test_a_name_of_its_own_leaves_a_searching_agent_its_small_blocks() -> None:
+    # 64 games at 2 seats are 32 deals.
+    assert match.blocks(["quick=search:4", "random"], 70) == [(0, 32), (32, 64), (64, 70)]
+    assert match.blocks(["search=greedy", "random"], 70) == [(0, 70)]

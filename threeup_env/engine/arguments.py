@@ -24,6 +24,17 @@ def check_count(name: str, value: int, most: int = sys.maxsize, least: int = 1) 
         raise ValueError(f"{name}: expected at most {most}; got {value!r}")
 
 
+def check_positive(name: str, value: float) -> None:
+    """Check a number that has to be finite and above 0.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    number = is_integer(value) or isinstance(value, float | np.floating)
+    if not number or not 0 < value < float("inf"):
+        raise ValueError(f"{name}: expected a finite number above 0; got {value!r}")
+
+
 def check_index(name: str, value: int, size: int) -> None:
     """Check the number of one of `size` things.
 

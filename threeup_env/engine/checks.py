@@ -12,6 +12,7 @@ from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.cards import (
     CLEAR,
     MAX_HAND,
+    MAX_SEATS,
     NUM_RANKS,
     VARIANT_COPIES,
     VARIANT_HAND_SIZE,
@@ -44,7 +45,7 @@ from threeup_env.engine.observation import (
     observation_fields,
 )
 from threeup_env.engine.rules import CLEARING_RUN
-from threeup_env.engine.state import CUT_OFF, EMPTY, STATE_DTYPE
+from threeup_env.engine.state import CUT_OFF, EMPTY, STATE_DTYPE, Record
 
 _SOUND: Final = -1
 _MAX_PLAYERS: Final = np.array([variant.max_players for variant in VARIANTS.values()], np.int8)
@@ -308,21 +309,40 @@ def _sum_faults(states: npt.NDArray[Any]) -> Any:
     ranks = np.arange(NUM_RANKS)
     highest = np.where(states["pile"] > 0, ranks, EMPTY).max(axis=1)
     yield "top", states["top"] != highest
-    yield "bounds", np.array([not _bounds_hold(game) for game in states], np.bool_)
+    hold = np.empty(len(states), np.bool_)
+    _bounds_hold(states, hold)
+    yield "bounds", ~hold
 
 
-def _bounds_hold(game: Any) -> bool:
-    """Whether the unknown cards of each hand lie below the bounds (R14, R22)."""
-    for seat in range(game["num_seats"]):
-        bounds = [bound for bound in game["bounds"][seat].tolist() if bound]
-        hidden = game["hand"][seat] - game["known"][seat]
-        unknown = np.repeat(np.arange(NUM_RANKS), hidden).tolist()
-        if bounds != sorted(bounds) or bounds != game["bounds"][seat, : len(bounds)].tolist():
-            return False
-        if len(bounds) > len(unknown) or (len(unknown) > MAX_HAND and not game["laying"]):
-            return False
-        if any(rank >= bound for rank, bound in zip(unknown, bounds, strict=False)):
-            return False
-        if bounds and game["laying"]:
-            return False
-    return not game["bounds"][game["num_seats"] :].any()
+@compiled
+def _bounds_hold(states: npt.NDArray[np.void], hold: npt.NDArray[np.bool_]) -> None:
+    """Whether the unknown cards of each hand lie below the bounds (R14, R22).
+
+    Args:
+        states: `[B]`, with hands and sizes that have been checked; read only.
+        hold: bool `[B]`; overwritten.
+    """
+    for row in range(len(states)):
+        hold[row] = True
+        for seat in range(MAX_SEATS):
+            hold[row] &= _bounds_of_seat_hold(states[row], seat)
+
+
+@compiled
+def _bounds_of_seat_hold(game: Record, seat: int) -> bool:
+    bounds = game.bounds[seat]
+    size = 0
+    for k in range(MAX_HAND):
+        if bounds[k] > 0:  # sorted, and no gap before it
+            if k > size or (k > 0 and bounds[k] < bounds[k - 1]):
+                return False
+            size = k + 1
+    if size > 0 and (seat >= game.num_seats or game.laying > 0):
+        return False
+    unknown = 0
+    for rank in range(NUM_RANKS):
+        for _ in range(game.hand[seat, rank] - game.known[seat, rank]):
+            if unknown < size and rank >= bounds[unknown]:
+                return False
+            unknown += 1
+    return size <= unknown and (unknown <= MAX_HAND or game.laying > 0)

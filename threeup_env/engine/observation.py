@@ -163,8 +163,33 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
         observer: a seat.
         vector: int8 `[F]`; overwritten.
     """
-    num_seats = game.num_seats
+    _write_table(game, observer, vector)
     running = game.winner == EMPTY
+    unseen = vector[UNSEEN : UNSEEN + NUM_RANKS]
+    for i in range(game.num_seats):
+        seat = observer + i
+        if seat >= game.num_seats:
+            seat -= game.num_seats
+        start = TABLE_SIZE + SEAT_SIZE * i
+        block = vector[start : start + SEAT_SIZE]
+        known = game.known[seat]
+        block[ACTING] = running and seat == game.seat
+        block[HAND_SIZE] = game.hand_size[seat]
+        block[FACE_DOWN_SIZE] = game.face_down_size[seat]
+        if i > 0:
+            # What the others have laid is hidden until all have laid (R5).
+            shown = np.int8(game.laying == 0)
+            face_up = game.face_up[seat]
+            for rank in range(NUM_RANKS):
+                block[HAND + rank] = known[rank]
+                block[FACE_UP + rank] = face_up[rank] * shown
+                unseen[rank] -= known[rank] + face_up[rank] * shown
+        _write_bounds(game, seat, block)
+
+
+@compiled
+def _write_table(game: Record, observer: int, vector: npt.NDArray[np.int8]) -> None:
+    """Write the table's fields, and the observer's own cards."""
     vector[VARIANT] = game.variant
     vector[SEAT] = observer
     vector[LAYING] = game.laying
@@ -172,37 +197,36 @@ def write_observation(game: Record, observer: int, vector: npt.NDArray[np.int8])
     vector[MAY_DRAW] = game.may_draw
     vector[STEPS_LEFT] = min(game.max_steps - game.steps, MANY_STEPS)
     vector[DRAW_PILE_SIZE] = game.draw_pile_size
+    copies = VARIANT_COPIES[game.variant]
+    pile = game.pile
+    out = game.out_of_play
+    hand = game.hand[observer]
+    face_up = game.face_up[observer]
+    exposed = game.known[observer]
     for rank in range(NUM_RANKS):
-        pile = game.pile[rank]
-        out = game.out_of_play[rank]
-        vector[TOP + rank] = 1 if rank == game.top else 0
-        vector[PILE + rank] = pile
-        vector[OUT_OF_PLAY + rank] = out
-        vector[UNSEEN + rank] = VARIANT_COPIES[game.variant, rank] - pile - out
-        vector[EXPOSED + rank] = game.known[observer, rank]
-    for i in range(num_seats):
-        seat = observer + i
-        if seat >= num_seats:
-            seat -= num_seats
-        block = TABLE_SIZE + SEAT_SIZE * i
-        vector[block + ACTING] = 1 if running and seat == game.seat else 0
-        vector[block + HAND_SIZE] = game.hand_size[seat]
-        vector[block + FACE_DOWN_SIZE] = game.face_down_size[seat]
-        # What the others have laid is hidden until all have laid (R5).
-        hidden = i > 0 and game.laying > 0
-        unknown = int(game.hand_size[seat])  # to the others
-        for rank in range(NUM_RANKS):
-            hand = game.hand[seat, rank] if i == 0 else game.known[seat, rank]
-            face_up = 0 if hidden else game.face_up[seat, rank]
-            vector[block + HAND + rank] = hand
-            vector[block + FACE_UP + rank] = face_up
-            vector[UNSEEN + rank] -= hand + face_up
-            unknown -= game.known[seat, rank]
-        if unknown > VARIANT_HAND_SIZE[game.variant]:  # it is still to lay
-            unknown = 0
-        for k in range(MAX_HAND):
-            bound = game.bounds[seat, k]
-            vector[block + BOUNDS + k] = 0 if k >= unknown else bound if bound > 0 else NUM_RANKS
+        vector[TOP + rank] = rank == game.top
+        vector[PILE + rank] = pile[rank]
+        vector[OUT_OF_PLAY + rank] = out[rank]
+        vector[EXPOSED + rank] = exposed[rank]
+        vector[TABLE_SIZE + HAND + rank] = hand[rank]
+        vector[TABLE_SIZE + FACE_UP + rank] = face_up[rank]
+        elsewhere = pile[rank] + out[rank] + hand[rank] + face_up[rank]
+        vector[UNSEEN + rank] = copies[rank] - elsewhere
+
+
+@compiled
+def _write_bounds(game: Record, seat: int, block: npt.NDArray[np.int8]) -> None:
+    """Write what binds the cards of a seat that others don't know."""
+    known = game.known[seat]
+    bounds = game.bounds[seat]
+    unknown = int(game.hand_size[seat])
+    for rank in range(NUM_RANKS):
+        unknown -= known[rank]
+    if unknown > VARIANT_HAND_SIZE[game.variant]:  # it is still to lay
+        unknown = 0
+    for k in range(MAX_HAND):
+        bound = bounds[k]
+        block[BOUNDS + k] = 0 if k >= unknown else bound if bound > 0 else NUM_RANKS
 
 
 def decode(observations: npt.NDArray[np.int8]) -> npt.NDArray[np.void]:

@@ -85,9 +85,11 @@ STATISTICS: Final = (5,)
 """Resampling in the analysis of a round robin; its use follows."""
 WORLDS: Final = (6,)
 """Worlds that agree with what a seat knows."""
+MATCH_SEATS: Final = (7,)
+"""Who sits where at a mixed table; stream i is deal i's."""
 PURPOSES: Final = (
     *(DEALS, MATCH_DEALS, MATCH_AGENTS, AGENTS),
-    *(LEARNER, TRAINING, STATISTICS, WORLDS),
+    *(LEARNER, TRAINING, STATISTICS, WORLDS, MATCH_SEATS),
 )
 """What streams are for. People give the same seed to a game, to its players and to a match,
 and a player's stream must tell nothing of the deal, so each purpose has streams of its own."""

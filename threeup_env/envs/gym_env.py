@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from threeup_env.engine.arguments import as_array
 from threeup_env.envs.learner import LearnerGames, Opponents
 from threeup_env.envs.order import check_order
 from threeup_env.envs.spaces import (
@@ -140,7 +141,7 @@ class ThreeUpEnv(gymnasium.Env[LearnerObservation, np.int64]):
         if self._is_over:
             raise RuntimeError("call reset() before step()")
         games = self.games
-        games.step(np.asarray(action)[None])
+        games.step(as_array("action", action)[None])
         terminated, truncated = bool(games.terminations[0]), bool(games.truncations[0])
         self._is_over = terminated or truncated
         self._show()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from threeup_env.agent import Agent
 from threeup_env.engine.actions import NUM_ACTIONS, PICK_UP, check_actions
-from threeup_env.engine.arguments import check_count
+from threeup_env.engine.arguments import check_count, check_int64
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.events import event_rows
@@ -146,7 +146,7 @@ class LearnerGames:
         """
         if not self.has_games:
             raise RuntimeError("call reset() before step()")
-        ids = _as_ids("actions", actions, self._rows.shape)
+        ids = check_int64("actions", actions, self._rows.shape)
         some = slice(None) if rows is None else rows  # a slice copies nothing
         stepped = np.zeros_like(self._undecided)
         stepped[some] = True
@@ -219,7 +219,7 @@ class LearnerGames:
             waiting = np.flatnonzero(numbers == number)
             if len(waiting):
                 chosen = opponent.act(self.batch.observations[rows[waiting]], masks[waiting])
-                actions[waiting] = _as_ids(f"opponent {opponent!r}", chosen, waiting.shape)
+                actions[waiting] = check_int64(f"opponent {opponent!r}", chosen, waiting.shape)
         return actions
 
     def _draw(
@@ -277,15 +277,6 @@ def _check_opponent(opponent: object) -> None:
             "opponents: expected objects with a method act, e.g. threeup_agents.make('greedy'); "
             f"got {opponent!r}"
         )
-
-
-def _as_ids(name: str, actions: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    given = np.asarray(actions)
-    if given.shape != shape or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name}: expected integers of shape {shape}; got {given.dtype} of shape {given.shape}"
-        )
-    return given.astype(np.int64, copy=False)
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 import operator
 import warnings
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -72,23 +73,35 @@ def check_options(options: dict[str, Any] | None, *known: str) -> tuple[Any, ...
     """Give the options that `reset` takes, each None if it isn't there.
 
     Raises:
-        ValueError: an option that is not known.
+        ValueError: an option that is not known, or no mapping.
     """
-    options = options or {}
-    for name in options:
+    given = _as_mapping(options)
+    for name in given:
         if name not in known:
             names = " or ".join(map(repr, known)) if len(known) > 1 else f"{known[0]!r} alone"
             raise ValueError(f"options: expected {names}; got {name!r}")
-    return tuple(options.get(name) for name in known)
+    return tuple(given.get(name) for name in known)
 
 
 def known_options(options: dict[str, Any] | None, *known: str) -> dict[str, Any]:
-    """Give the options that `reset` knows; warn its caller of others."""
-    options = options or {}
-    if unknown := [key for key in options if key not in known]:
+    """Give the options that `reset` knows; warn its caller of others.
+
+    Raises:
+        ValueError: no mapping.
+    """
+    given = _as_mapping(options)
+    if unknown := [key for key in given if key not in known]:
         expected, ignored = (", ".join(map(repr, keys)) for keys in (known, unknown))
         warnings.warn(f"reset options: expected {expected}; ignored {ignored}", stacklevel=3)
-    return {key: value for key, value in options.items() if key in known}
+    return {key: value for key, value in given.items() if key in known}
+
+
+def _as_mapping(options: dict[str, Any] | None) -> Mapping[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options: expected a dict or None; got {options!r}")
+    return options
 
 
 def check_seed(seed: object) -> int | None:
@@ -101,7 +114,7 @@ def check_seed(seed: object) -> int | None:
     if seed is None:
         return None
     wrong = f"seed: expected None or an integer of at least 0; got {seed!r}"
-    if isinstance(seed, bool):
+    if isinstance(seed, bool | np.bool_):
         raise TypeError(wrong)
     try:
         number = operator.index(seed)  # type: ignore[arg-type]  # checking is the point

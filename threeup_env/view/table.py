@@ -173,7 +173,7 @@ def _checked(viewer: Viewer, num_players: int) -> Viewer:
     if viewer in (SPECTATOR, OPEN):
         return viewer
     try:
-        seat = -1 if isinstance(viewer, bool | str) else operator.index(viewer)
+        seat = -1 if isinstance(viewer, bool | np.bool_ | str) else operator.index(viewer)
     except TypeError:
         seat = -1
     if seat not in range(num_players):

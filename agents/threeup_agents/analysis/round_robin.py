@@ -66,13 +66,14 @@ class Analysis:
         """Everything, for `results.json`."""
         games = sum(len(match.deal) for match in self._matches)
         courses = np.concatenate([match.course for match in self._matches])
+        courses = courses[courses != 0]  # a ladder keeps none
         return {
             "fair_share": 1 / self._num_players,
             "confidence": self._confidence,
             "games": games,
             "deals_played": self._matches[0].num_deals,
             "distinct_deals": len(set(self._matches[0].deal_hash.tolist())),
-            "repeated_games": games - len(set(courses.tolist())),
+            "repeated_games": len(courses) - len(set(courses.tolist())),
             "pairings": self.pairings(),
             "ratings": self.ratings(),
             "misses": self._rated.misses,
@@ -161,7 +162,7 @@ class Analysis:
                 values = np.mean([_agent_values(match, name) for match in own], axis=0)
                 share, place, cut_off = (column[0] for column in self._three([values]))
                 found.append(
-                    {"agent": name, "tables": len(own)}
+                    {"agent": name, "tables": len({tuple(sorted(m.line_up)) for m in own})}
                     | _flat("win_share", share)
                     | {"decided_share": _decided(share.value, cut_off.value)}
                     | {"mean_place": place.value, "cut_off_share": cut_off.value}

@@ -16,7 +16,8 @@ from threeup_agents.files import atomic_write, checksum
 
 _SUMMED: Final = ("seconds", "decisions")
 _CHECKSUM: Final = "checksum"
-_DAMAGED: Final = (
+_MADE_WITH: Final = "made_with"
+DAMAGED: Final = (
     *(BadZipFile, zlib.error, tokenize.TokenError, RuntimeError, SyntaxError),
     *(EOFError, LookupError, ValueError, TypeError, OSError, MemoryError, OverflowError),
 )
@@ -25,21 +26,20 @@ _DAMAGED: Final = (
 
 @dataclass(frozen=True)
 class Match:
-    """The games of one line-up, sorted by deal and rotation; a row a game.
-
-    Line-up place i sits at seat `(i + rotation) % S`.
-    """
+    """The games of one line-up, sorted by deal and rotation; a row a game."""
 
     line_up: tuple[str, ...]
     """Names of the agents, `[S]`."""
     deal: npt.NDArray[np.int64]
     """Number of the deal, `[B]`."""
     rotation: npt.NDArray[np.int8]
-    """How far the line-up is turned, `[B]`."""
+    """How far the deal's first seating is turned, `[B]`."""
+    seat: npt.NDArray[np.int8]
+    """Seat of each line-up place, `[B, S]`."""
     deal_hash: npt.NDArray[np.int64]
     """Names the cards as dealt, `[B]`."""
     course: npt.NDArray[np.uint64]
-    """Equal for games of the same deal and the same actions, `[B]`."""
+    """Equal for games of the same deal and the same actions; 0: not kept; `[B]`."""
     win_share: npt.NDArray[np.float64]
     """By line-up place: 1 for the winner, 0 for the others, and for all if cut off; `[B, S]`."""
     cards_left: npt.NDArray[np.int8]
@@ -81,9 +81,7 @@ class Match:
 
     def by_seat(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Turn a column by line-up place into one by seat; `[B, S]`."""
-        seats = np.arange(self.num_players)
-        places = (seats - self.rotation[:, None]) % self.num_players
-        return np.take_along_axis(values, places, axis=1)
+        return np.take_along_axis(values, np.argsort(self.seat, axis=1), axis=1)
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """A table with a row a game, by seat: `pandas.DataFrame(match.columns())`."""
@@ -112,14 +110,19 @@ class Match:
             arrays[field.name] = joined
         return cls(parts[0].line_up, **arrays)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, made_with: str = "") -> None:
         """Write to an `.npz` file, whole or not at all.
+
+        Args:
+            path: the file.
+            made_with: kept beside the games, see `load_made`.
 
         Raises:
             OSError: e.g. a full disk; then no file is left behind.
         """
         arrays: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         arrays["line_up"] = np.array(self.line_up)
+        arrays[_MADE_WITH] = np.array(made_with)
         arrays[_CHECKSUM] = np.array(checksum(arrays))
         with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
@@ -131,21 +134,28 @@ class Match:
         Raises:
             ValueError: the file is damaged or not one of these.
         """
+        return cls.load_made(path)[0]
+
+    @classmethod
+    def load_made(cls, path: Path) -> tuple["Match", str]:
+        """As `load`; also what the games were made with."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as columns:
-                arrays = {field.name: columns[field.name] for field in fields(cls)}
+                names = (*(field.name for field in fields(cls)), _MADE_WITH)
+                arrays = {name: columns[name] for name in names}
                 kept = columns[_CHECKSUM].item()
             if kept != checksum(arrays):
                 raise ValueError("its checksum is another")
+            made_with = str(arrays.pop(_MADE_WITH))
             line_up = tuple(arrays.pop("line_up").tolist())
             match = cls(line_up, **arrays)
             match.check()
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise ValueError(
                 f"{path}: expected the games of a match; the file is damaged ({error}). "
                 "Delete it and run the same command to play them again"
             ) from error
-        return match
+        return match, made_with
 
     def check(self) -> None:
         """Check that the columns agree with each other.
@@ -157,6 +167,10 @@ class Match:
         shapes = {self.win_share.shape, self.cards_left.shape}
         if shapes != {(len(self.deal), seats)} or len(self.deal) % seats:
             raise ValueError(f"expected {seats} places in {len(self.deal)} games; got {shapes}")
+        if not np.array_equal(
+            np.sort(self.seat, axis=1), np.tile(np.arange(seats), (len(self.deal), 1))
+        ):
+            raise ValueError("expected every place at a seat of its own")
         empty = self.cards_left == 0
         if not np.array_equal(self.win_share, empty):
             raise ValueError("expected the win where no cards are left")

@@ -12,6 +12,8 @@ from threeup_agents.arena.deals import deal_hashes, draw_deals
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError, Referee
+from threeup_agents.arena.threads import one_blas_thread
+from threeup_agents.outside.functions import agent_of
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.rng import MATCH_AGENTS, streams
@@ -24,9 +26,10 @@ SLOW_BLOCK_GAMES: Final = 64
 _SLOW: Final = ("flat:", "search:")
 _FNV_PRIME: Final = np.uint64(1099511628211)
 
-Entrant: TypeAlias = "str | Agent | Callable[[int], Agent]"
-"""Who takes part: a spec for `threeup_agents.make`, a function from a seed to an agent, or an agent
-as it is (then its random stream, if it has one, goes on from block to block)."""
+Entrant: TypeAlias = "str | Agent | Callable[..., Any]"
+"""Who takes part: a spec for `threeup_agents.make`, or what `agent_of` takes: a function from a
+seed to an agent, a function of a row's observation and mask, or an agent as it is (then its random
+stream, if it has one, goes on from block to block)."""
 
 Watch: TypeAlias = Callable[[Batch, npt.NDArray[np.int64], npt.NDArray[np.int64]], None]
 """Called before every step: the batch, the rows that are stepped, int64 `[K]`, and their
@@ -42,6 +45,7 @@ def play(
     seed: int = 0,
     limit: float = SECONDS_PER_DECISION,
     progress: bool = True,
+    trust: bool = False,
 ) -> Match:
     """Play a match: every deal under every rotation of the seats.
 
@@ -58,6 +62,7 @@ def play(
         seed: starts the stream of deals and the agents' streams.
         limit: seconds that an agent may take per decision, see `Referee`.
         progress: show a bar on anything over two seconds.
+        trust: see `threeup_agents.make`.
 
     Raises:
         ValueError: an unknown agent, variant or table size, or a line-up that is too long.
@@ -76,10 +81,8 @@ def play(
     parts = []
     with Bar("playing", len(decks) * num_players, show=progress) as bar:
         for first, stop in blocks(full, len(decks)):
-            block = decks[first:stop]
-            parts.append(
-                play_block(full, block, first, variant, max_steps, seed, limit, bar.advance)
-            )
+            settings = variant, max_steps, seed, limit, bar.advance
+            parts.append(play_block(full, decks[first:stop], first, *settings, trust=trust))
     return Match.concatenate(parts)
 
 
@@ -89,7 +92,8 @@ def blocks(line_up: Sequence[Entrant], deals: int) -> list[tuple[int, int]]:
     >>> blocks(["greedy", "random"], 1200)
     [(0, 512), (512, 1024), (1024, 1200)]
     """
-    slow = any(_label(entrant).startswith(_SLOW) for entrant in line_up)
+    known = (specs.named(who)[1] if isinstance(who, str) else _label(who) for who in line_up)
+    slow = any(name.startswith(_SLOW) for name in known)
     size = max(1, (SLOW_BLOCK_GAMES if slow else BLOCK_GAMES) // len(line_up))
     return [(first, min(first + size, deals)) for first in range(0, deals, size)]
 
@@ -105,6 +109,8 @@ def play_block(
     advance: Callable[[int], None] = lambda count: None,
     watch: Watch | None = None,
     num_threads: int | None = None,
+    seats: npt.NDArray[np.int8] | None = None,
+    trust: bool = False,
 ) -> Match:
     """Play some deals of a match in one lock-step batch.
 
@@ -119,22 +125,27 @@ def play_block(
         advance: called with the number of games that have just ended.
         watch: called before every step.
         num_threads: see `threeup_agents.make`.
+        seats: of each place under rotation 0, deal by deal, int8 `[D, S]`; None means its own
+            number.
+        trust: likewise.
 
     Raises:
         AgentError: an agent raised, took too long or gave no legal action.
     """
     num_players = len(line_up)
-    made, places = _make_agents(line_up, seed, first_deal, num_threads)
+    made, places = _make_agents(line_up, seed, first_deal, num_threads, trust)
     names = tuple(map(_label, line_up))
     rotation = np.tile(np.arange(num_players), len(decks))
     deal = np.repeat(np.arange(first_deal, first_deal + len(decks)), num_players)
     hashes = np.repeat(deal_hashes(decks, num_players, variant), num_players)
     batch = Batch(len(rotation), num_players, variant, max_steps, autoreset=False)
     batch.reset(decks=np.repeat(decks, num_players, axis=0))
-    agent_at = places[(np.arange(num_players) - rotation[:, None]) % num_players]
+    first_seats = np.arange(num_players) if seats is None else np.repeat(seats, num_players, axis=0)
+    seat_of = (first_seats + rotation[:, None]) % num_players
+    agent_at = places[np.argsort(seat_of, axis=1)]
     called = [names[places.tolist().index(i)] for i in range(len(made))]
     try:
-        with Referee(called, made, limit) as referee:
+        with one_blas_thread(), Referee(called, made, limit) as referee:
             course, cut_off = _play_out(batch, referee, agent_at, hashes, advance, watch)
     except AgentError as error:
         row = error.row
@@ -145,13 +156,13 @@ def play_block(
             "step": int(batch.lengths[row]),
         }
         raise
-    seat_of = (np.arange(num_players) + rotation[:, None]) % num_players
     cards_left = np.take_along_axis(batch.cards_left, seat_of, axis=1)
     won = (cards_left == 0) & ~cut_off[:, None]  # who has won has no card left (R20, R21)
     return Match(
         line_up=names,
         deal=deal,
         rotation=rotation.astype(np.int8),
+        seat=seat_of.astype(np.int8),
         deal_hash=hashes,
         course=course,
         win_share=won.astype(np.float64),
@@ -214,14 +225,14 @@ def _play_out(
 
 
 def _label(entrant: Entrant) -> str:
-    """A spec as it is, else the agent's or the function's name."""
+    """The name that a spec gives or else the spec, else the agent's or the function's name."""
     if isinstance(entrant, str):
-        return entrant
+        return specs.named(entrant)[0]
     return name_of(entrant)
 
 
 def _make_agents(
-    line_up: Sequence[Entrant], seed: int, first_deal: int, num_threads: int | None
+    line_up: Sequence[Entrant], seed: int, first_deal: int, num_threads: int | None, trust: bool
 ) -> tuple[list[Agent], npt.NDArray[np.int64]]:
     """Make each different entrant once; index of its agent by line-up place, `[S]`."""
     different: list[Entrant] = []
@@ -232,9 +243,9 @@ def _make_agents(
     for entrant in different:
         own_seed = agent_seed(_label(entrant), seed, first_deal)
         if isinstance(entrant, str):
-            made.append(specs.make(entrant, own_seed, num_threads))
+            made.append(specs.make(entrant, own_seed, num_threads, trust))
         else:
-            made.append(entrant(own_seed) if callable(entrant) else entrant)
+            made.append(agent_of(entrant, own_seed, any_name_is_seed=True))
     return made, np.array([different.index(entrant) for entrant in line_up])
 
 

@@ -1,6 +1,7 @@
 """Round robins: playing the blocks of all line-ups, on one core or many."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
@@ -10,10 +11,12 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.arena.deals import PUBLIC_SEED, draw_deals
-from threeup_agents.arena.line_ups import LineUp, line_ups
+from threeup_agents import specs
+from threeup_agents.arena.deals import PUBLIC_SEED, deal_hashes, draw_deals
+from threeup_agents.arena.line_ups import LineUp, draw_seats, line_ups
 from threeup_agents.arena.match import Match
-from threeup_agents.arena.play import blocks, play_block
+from threeup_agents.arena.play import Entrant, blocks, play_block
+from threeup_agents.arena.processes import end_with, naming_lost_workers
 from threeup_agents.arena.progress import Bar
 from threeup_agents.arena.referee import SECONDS_PER_DECISION, AgentError
 from threeup_agents.arena.run_folder import Folder
@@ -28,8 +31,8 @@ class Settings:
     """What decides every game of a round robin."""
 
     agents: tuple[str, ...] = ("random", "greedy", "careful")
-    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo,
-    or the path of a policy file or run folder."""
+    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo, the
+    path of a policy file or run folder, mine.py:Mine for code; NAME=SPEC sets a name."""
     num_players: int = 2
     """Seats at the table, 2 to 6."""
     deals: int = 500
@@ -46,6 +49,18 @@ class Settings:
     """At 3 to 6 players also play tables of different agents."""
     seconds_per_decision: float = SECONDS_PER_DECISION
     """Time limit; an agent that takes longer is left out and reported."""
+    trust: bool = False
+    """Load policy files that could run code of whoever wrote them (.zip and .pt)."""
+
+    @property
+    def entrants(self) -> dict[str, Entrant]:
+        """Who takes part, by the name in the results."""
+        return {specs.named(spec)[0]: spec for spec in self.agents}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What those who take part are called in the results, as listed."""
+        return tuple(self.entrants)
 
 
 @dataclass(frozen=True)
@@ -98,15 +113,36 @@ def play_tournament(
     if backend == "ray":
         register_ray()
     run = _Run(settings, folder, workers, backend)
-    tables = line_ups(settings.agents, settings.num_players, settings.mixed)
-    outcome = Outcome(settings.agents, [])
+    tables = line_ups(settings.names, settings.num_players, settings.mixed)
+    outcome = Outcome(settings.names, [])
     with Bar("playing", len(tables) * settings.deals * settings.num_players) as bar:
         for start, stop in stretches(settings.deals, looks):
-            run.play([block for table in tables for block in part(table, start, stop)], bar.advance)
+            wanted = [b for table in tables for b in part(table, start, stop, settings.entrants)]
+            run.play(wanted, bar.advance)
             outcome = run.outcome(tables)
             if len(outcome.agents) < 2 or is_enough(outcome):
                 break
     return outcome
+
+
+def play_blocks(
+    settings: Settings,
+    folder: Folder,
+    blocks: Sequence[Block],
+    workers: int = 1,
+    backend: Backend = "loky",
+) -> list[AgentError]:
+    """Play some of a run's blocks, so that several machines can share it.
+
+    Returns:
+        The failures of agents, whose other blocks are then missing.
+    """
+    if backend == "ray":
+        register_ray()
+    run = _Run(settings, folder, workers, backend)
+    with Bar("playing", sum(block.games for block in blocks)) as bar:
+        run.play(blocks, bar.advance)
+    return run.failures
 
 
 def decks_of(
@@ -126,11 +162,17 @@ def stretches(deals: int, looks: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise([0, *(look for look in looks if look < deals), deals]))
 
 
-def part(line_up: LineUp, start: int, stop: int) -> list[Block]:
-    """The blocks of the deals that a run plays between two of its looks."""
-    return [
-        Block(line_up, start + first, start + last) for first, last in blocks(line_up, stop - start)
-    ]
+def part(line_up: LineUp, start: int, stop: int, entrants: Mapping[str, Entrant]) -> list[Block]:
+    """The blocks of the deals that a run plays between two of its looks.
+
+    Args:
+        line_up: names.
+        start: the first deal.
+        stop: the one after the last.
+        entrants: who they are, by name.
+    """
+    size = blocks([entrants[name] for name in line_up], stop - start)
+    return [Block(line_up, start + first, start + last) for first, last in size]
 
 
 class _Run:
@@ -144,6 +186,7 @@ class _Run:
             settings.deal_set,
             settings.seed,
         )
+        self._hashes = deal_hashes(self._decks, settings.num_players, settings.variant)
         self._settings = settings
         self._folder = folder
         self._workers = workers
@@ -151,9 +194,14 @@ class _Run:
         self._games: dict[Block, Match] = {}
         self._failures: dict[str, AgentError] = {}
 
+    @property
+    def failures(self) -> list[AgentError]:
+        """Of the agents that have left."""
+        return list(self._failures.values())
+
     def outcome(self, tables: Sequence[LineUp]) -> Outcome:
         """The line-ups without the agents that have left."""
-        stayed = tuple(name for name in self._settings.agents if name not in self._failures)
+        stayed = tuple(name for name in self._settings.names if name not in self._failures)
         by_table: dict[LineUp, list[Block]] = {table: [] for table in tables}
         for block in sorted(self._games, key=lambda block: block.first):
             by_table[block.line_up].append(block)
@@ -162,13 +210,14 @@ class _Run:
             for table, own in by_table.items()
             if not self._failures.keys() & set(table)
         ]
-        return Outcome(stayed, matches, list(self._failures.values()))
+        return Outcome(stayed, matches, self.failures)
 
     def play(self, wanted: Sequence[Block], advance: Callable[[int], None]) -> None:
         """Read each block, or play and write it."""
         missing = []
         for block in wanted:
-            found = self._folder.read(block.line_up, block.first, block.stop)
+            hashes = self._hashes[block.first : block.stop]
+            found = self._folder.read(block.line_up, block.first, block.stop, hashes)
             if found is None:
                 missing.append(block)
             else:
@@ -196,12 +245,14 @@ class _Run:
     def _elsewhere(self, blocks: Sequence[Block]) -> Iterator[Result]:
         # Workers share the cores already: each with a thread a core would only add switching.
         num_threads = 1 if self._workers > 1 else None
-        play = partial(_play, self._settings, num_threads=num_threads)
+        parent = os.getpid() if self._backend == "loky" else None
+        play = partial(_play, self._settings, num_threads=num_threads, parent=parent)
         tasks = (
             joblib.delayed(play)(block, self._decks[block.first : block.stop])
             for block in self._wanted(blocks)
         )
-        with joblib.parallel_config(backend=self._backend, n_jobs=self._workers):
+        config = joblib.parallel_config(backend=self._backend, n_jobs=self._workers)
+        with naming_lost_workers(), config:
             if self._backend == "loky":
                 parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
                 yield from parallel(tasks)
@@ -231,11 +282,15 @@ def _play(
     decks: npt.NDArray[np.int8],
     advance: Callable[[int], None] = lambda count: None,
     num_threads: int | None = None,
+    parent: int | None = None,
 ) -> Result:
-    """Play a block; an agent's fault is a result too."""
+    """Play a block; an agent's fault is a result too. A worker ends with its `parent`."""
+    if parent is not None:
+        end_with(parent)
+    entrants = settings.entrants
     try:
         match = play_block(
-            block.line_up,
+            [entrants[name] for name in block.line_up],
             decks,
             block.first,
             settings.variant,
@@ -244,6 +299,8 @@ def _play(
             settings.seconds_per_decision,
             advance,
             num_threads=num_threads,
+            seats=draw_seats(block.line_up, block.first, block.stop, settings.seed),
+            trust=settings.trust,
         )
     except AgentError as error:
         return block, error

@@ -51,6 +51,8 @@ class Config:
     """Seconds before another seat acts."""
     resume: Path | None = None
     """Go on with a recorded game that was left; who sits where is as it was."""
+    trust: bool = False
+    """Run code that --resume's recording names, and load policy files that could run some."""
     out: Path = Path("results/played.json")
     """The recording; where there is one already, it gets a number."""
 
@@ -82,10 +84,11 @@ def run(config: Config) -> int:
     print(f"seed {seed}; the agents get ready, which takes a while the first time", flush=True)
     if config.resume is None:
         session = Session(
-            config.opponents, config.num_players, config.variant, config.seat, seed, config.hint
+            *(config.opponents, config.num_players, config.variant, config.seat, seed, config.hint),
+            trust=config.trust,
         )
     else:
-        session = Session.resume(Recording.load(config.resume), seed, config.hint)
+        session = Session.resume(Recording.load(config.resume), seed, config.hint, config.trust)
     config.out.parent.mkdir(parents=True, exist_ok=True)
     app = terminal.Terminal(session, config.out, config.pause)
     failure = start(app)

@@ -37,6 +37,7 @@ class Session:
         seed: of the deals and the agents.
         hint: spec of the agent that gives hints.
         max_steps: the action that cuts a game off (R21).
+        trust: see `threeup_agents.make`.
 
     Attributes:
         seat: the person's.
@@ -59,6 +60,7 @@ class Session:
         seed: int = 0,
         hint: str = "search:200",
         max_steps: int = 1000,
+        trust: bool = False,
     ) -> None:
         self._batch = Batch(1, num_players, variant, max_steps, seed, autoreset=False)
         if not 1 <= len(opponents) < num_players:
@@ -73,18 +75,23 @@ class Session:
         line_up = [opponents[i % len(opponents)] for i in range(num_players - 1)]
         line_up.insert(seat, hint)
         self.names = tuple(PERSON if i == seat else spec for i, spec in enumerate(line_up))
-        made = [specs.make(spec, seed * MAX_SEATS + i) for i, spec in enumerate(line_up)]
+        made = [
+            specs.make(spec, seed * MAX_SEATS + i, trust=trust) for i, spec in enumerate(line_up)
+        ]
         self._referee = Referee(line_up, made, limit=math.inf)
         self.deal()
         for i in range(num_players):
             self._ask(i)
 
     @classmethod
-    def resume(cls, recording: Recording, seed: int = 0, hint: str = "search:200") -> "Session":
+    def resume(
+        cls, recording: Recording, seed: int = 0, hint: str = "search:200", trust: bool = False
+    ) -> "Session":
         """Go on with a game that was left; `seed` is for the deals after it.
 
         Raises:
-            ValueError: nobody played as `PERSON`, or the game breaks the rules.
+            ValueError: an agent runs code of others and isn't trusted, nobody played as
+                `PERSON`, or the game breaks the rules.
         """
         if recording.agents.count(PERSON) != 1:
             names = ", ".join(recording.agents)
@@ -92,7 +99,8 @@ class Session:
         seat = recording.agents.index(PERSON)
         others = [name for name in recording.agents if name != PERSON]
         size, variant, max_steps = recording.num_players, recording.variant, recording.max_steps
-        session = cls(others, size, variant, seat, seed, hint, max_steps)
+        specs.check_trusted(others, "recording", trust)
+        session = cls(others, size, variant, seat, seed, hint, max_steps, trust)
         session.deal(recording.deck)
         for action in recording.actions:
             session.play(action)

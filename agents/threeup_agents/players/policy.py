@@ -24,6 +24,7 @@ from threeup_agents.files import (
     read_tensors,
     whole,
 )
+from threeup_agents.players.sampling import sample
 from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS, action_id
 from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS
 from threeup_env.engine.checks import checked_masks, checked_observations
@@ -207,19 +208,25 @@ class PolicyPlayer:
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         """Choose one legal action per row, as `Agent.act`."""
+        return sample(self.probabilities(observations, action_masks), self._rng)
+
+    def probabilities(
+        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64]:
+        """How likely it takes each action: at its temperature, or the best one for sure.
+
+        Args:
+            observations: int8 `[B, F]`.
+            action_masks: bool `[B, A]`; each row has a True.
+
+        Returns:
+            float64 `[B, A]`.
+        """
         observations = checked_observations(observations)
         action_masks = checked_masks(action_masks)
         policy = self.policy or shipped(num_players_of(observations))
-        probabilities = policy.probabilities(observations, action_masks, policy.temperature)
-        if self.best_action:
-            best: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
-            return best
-        # The first action whose cumulative probability exceeds a uniform number below
-        # the total: never one of probability 0.
-        cumulative = probabilities.cumsum(axis=1)
-        drawn = self._rng.random((len(cumulative), 1)) * cumulative[:, -1:]
-        chosen: npt.NDArray[np.int64] = (cumulative > drawn).argmax(axis=1)
-        return chosen
+        found = policy.probabilities(observations, action_masks, policy.temperature)
+        return np.eye(found.shape[1])[found.argmax(axis=1)] if self.best_action else found
 
     def explain(
         self, observation: npt.NDArray[np.int8], action_mask: npt.NDArray[np.bool_]

@@ -30,6 +30,8 @@ class Config:
     A page for one seat alone holds no card that it doesn't know."""
     explain: bool = False
     """Ask the agents anew what they think of each choice (a search takes its time)."""
+    trust: bool = False
+    """Run code that the source names: agents in Python files, policies with pickles."""
     out: Path = Path("replay.html")
     """The page."""
 
@@ -39,11 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     config = tyro.cli(Config, args=list(arguments), prog="threeup page")
     try:
-        recording = _read(config.source, config.game)
+        recording = _read(config.source, config.game, config.trust)
         if config.explain:
             names = recording.agents
+            specs.check_trusted(names, "explain", config.trust)
             recording = recording.explained(
-                [None if name == PERSON else specs.make(name) for name in names]
+                [None if name == PERSON else specs.make(name, trust=config.trust) for name in names]
             )
         viewers = [int(name) if name.isdigit() else name for name in config.viewers]
         page(recording, viewers).save(config.out)  # type: ignore[arg-type]  # page() checks them
@@ -54,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _read(source: Path, game: int) -> Recording:
+def _read(source: Path, game: int, trust: bool) -> Recording:
     if not source.is_dir():
         return Recording.load(source)
     from threeup_agents.replay.from_run import recording_of
 
-    return recording_of(source, game)
+    return recording_of(source, game, trust)
 
 
 if __name__ == "__main__":

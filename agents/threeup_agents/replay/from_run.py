@@ -1,16 +1,17 @@
 """A game of a run once more: played again as it was, in words or as a recording."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from threeup_agents import specs
 from threeup_agents.arena.line_ups import LineUp
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import BLOCK_GAMES, play_block
-from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block
+from threeup_agents.arena.run_folder import GAMES, RESULTS, read_block, read_identity
 from threeup_agents.arena.tournament import decks_of, part, stretches
 from threeup_agents.files import (
     TEXT,
@@ -40,6 +41,7 @@ _RESULTS: Final = {
             "deal_set": one_of("fresh", "public"),
             "seed": whole(),
             "max_steps": whole(1, _MANY),
+            "agents": list_of(TEXT),
         }
     ),
     "stopping": optional(object_of({"looks": list_of(whole(1, _MANY))})),
@@ -47,7 +49,7 @@ _RESULTS: Final = {
 """What is read of `results.json`."""
 
 
-def replay(folder: Path, game: int) -> Iterator[str]:
+def replay(folder: Path, game: int, trust: bool = False) -> Iterator[str]:
     """Play a game of a run once more and put it into words, a table a step.
 
     Each table is what the seat to act saw: what others hold and lay is hidden in it.
@@ -55,11 +57,12 @@ def replay(folder: Path, game: int) -> Iterator[str]:
     Args:
         folder: of the run.
         game: its number in `games.csv`.
+        trust: run code that the folder names: agents in Python files, policies with pickles.
 
     Raises:
-        ValueError: no such run or game, or its agents now play otherwise.
+        ValueError: no such run or game, its agents now play otherwise, or trust is needed.
     """
-    stored, row, rotation, recording = _stored_game(folder, game)
+    stored, row, rotation, recording = _stored_game(folder, game, trust)
     names = recording.agents
     at = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(names))
     yield f"game {game}: deal {stored.deal[row]}, rotation {rotation}; {at}"
@@ -71,16 +74,16 @@ def replay(folder: Path, game: int) -> Iterator[str]:
     )
 
 
-def recording_of(folder: Path, game: int) -> Recording:
+def recording_of(folder: Path, game: int, trust: bool = False) -> Recording:
     """Play a game of a run once more and record it; the arguments are those of `replay`.
 
     Raises:
         ValueError: no such run or game, or its agents now play otherwise.
     """
-    return _stored_game(folder, game)[3]
+    return _stored_game(folder, game, trust)[3]
 
 
-def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
+def _stored_game(folder: Path, game: int, trust: bool) -> tuple[Match, int, int, Recording]:
     """The block that holds a game, its row there, its rotation, and the game itself."""
     results = _read_results(folder)
     line_up, deal, rotation = _find(results, game)
@@ -89,8 +92,8 @@ def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     settings = results["settings"]
     which = settings["variant"], settings["deal_set"], settings["seed"]
     decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
-    actions = _actions_again(stored, decks, row, settings)
-    names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
+    actions = _actions_again(stored, decks, row, settings, trust)
+    names = tuple(line_up[place] for place in np.argsort(stored.seat[row]))
     recording = Recording(
         tuple(decks[deal].tolist()),
         names,
@@ -136,17 +139,19 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
     The folder may hold others of the same deal, of a run of fewer or more deals.
     """
     looks = (results["stopping"] or {"looks": []})["looks"]
+    identity = read_identity(folder)
+    entrants = _specs_of(line_up, results["settings"]["agents"])
     for start, stop in stretches(results["deals_played"], looks):
-        for block in part(line_up, start, stop):
+        for block in part(line_up, start, stop, entrants):
             if block.first <= deal < block.stop:
-                found = read_block(folder, line_up, block.first, block.stop)
+                found = read_block(folder, identity, line_up, block.first, block.stop)
                 if found is not None:
                     return found
     raise ValueError(f"{folder / GAMES}: expected the games of deal {deal}; there are none")
 
 
 def _actions_again(
-    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any]
+    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any], trust: bool
 ) -> list[int]:
     """Play a whole block again, since its agents' streams run through all its games."""
     actions: list[int] = []
@@ -154,22 +159,32 @@ def _actions_again(
     def watch(batch: Batch, rows: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> None:
         actions.extend(chosen[rows == row].tolist())
 
+    entrants = _specs_of(stored.line_up, settings["agents"])
+    specs.check_trusted(entrants.values(), "replay", trust)
     first = int(stored.deal[0])
     again = play_block(
-        stored.line_up,
+        [entrants[name] for name in stored.line_up],
         decks[first:],
         first,
         settings["variant"],
         settings["max_steps"],
         settings["seed"],
         watch=watch,
+        seats=stored.seat[:: stored.num_players],
+        trust=trust,
     )
-    if again.course[row] != stored.course[row]:
+    if stored.course[row] not in (0, again.course[row]):  # 0: a shipped ladder's, not kept
         raise ValueError(
             "replay: expected the course that the run holds; its agents now play otherwise "
             "(another version of the code or of a policy)"
         )
     return actions
+
+
+def _specs_of(line_up: LineUp, agents: Sequence[str]) -> dict[str, str]:
+    """The specs of a line-up's agents by name, each with its name as `NAME=SPEC`, if it has one."""
+    listed = {specs.named(spec)[0]: spec for spec in agents}
+    return {name: listed.get(name, name) for name in line_up}
 
 
 def _tables(recording: Recording) -> Iterator[str]:

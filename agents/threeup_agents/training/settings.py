@@ -205,7 +205,11 @@ def check_agents(config: Config) -> None:
     game.reset()
     start = None if config.resume else config.start_from  # a run that goes on has started
     single = [spec for spec in (config.teacher, start) if spec is not None]
-    for spec in dict.fromkeys((*config.opponents, *config.ladder, *single)):
+    wanted = dict.fromkeys((*config.opponents, *config.ladder, *single))
+    for spec in wanted:
+        # A run that goes on takes them from its folder, which is data.
+        if specs.runs_code(spec):
+            raise ValueError(f"agents: expected some that run no code of others; got {spec!r}")
         agent = specs.make(spec)
         try:
             agent.act(game.observations.copy(), game.action_masks.copy())

@@ -1,0 +1,117 @@
+"""Who takes part in a run: agents by their specs, and objects that a person gives in Python."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
+
+from threeup_agents import specs
+from threeup_agents.arena.play import Entrant
+from threeup_agents.outside.functions import agent_of
+from threeup_env.agent import Agent, name_of
+from threeup_env.engine.batch import Batch
+
+
+class Given:
+    """An object as an entrant; what it may be says `threeup_agents.outside.functions`.
+
+    Where it can be pickled, every block of games is played by a copy of it as it was when given,
+    so that a game doesn't depend on what was played before it, nor on the number of workers. Where
+    it can't, it plays itself, and what it remembers goes on from block to block.
+
+    Args:
+        thing: the object.
+        name: in the results; None means its own.
+
+    Raises:
+        ValueError: it is no agent, and gives none.
+
+    Example:
+        >>> Given(lambda observation, mask: mask.argmax()).name
+        'lambda'
+    """
+
+    def __init__(self, thing: Any, name: str | None = None) -> None:
+        self.name = name_of(thing).strip("<>") if name is None else name
+        self.pickled: bytes | None = None
+        self.unpickled_for = ""
+        self._thing: Any = None
+        self.home = _home(thing)
+        try:
+            self.pickled = cloudpickle.dumps(thing)
+        except Exception as error:  # whatever an object's own way of being pickled raises
+            self.unpickled_for = f"{type(error).__name__}: {error}"
+            self._thing = thing
+        self(0)
+
+    def __call__(self, seed: int) -> Agent:
+        """Make the agent of a block of games."""
+        thing = self._thing if self.pickled is None else cloudpickle.loads(self.pickled)
+        try:
+            return agent_of(thing, seed, any_name_is_seed=True)
+        except ValueError as error:
+            raise ValueError(f"agent {self.name!r}: {error}") from error
+
+
+def _home(thing: Any) -> Path | None:
+    """The file that a thing or its class comes from; None where a pickle holds its code itself."""
+    kind = thing if isinstance(thing, type | FunctionType) else type(thing)
+    module = sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None)
+    return None if kind.__module__ == "__main__" or file is None else Path(file)
+
+
+def check_names(agents: Sequence[str]) -> None:
+    """Refuse two agents of one name, and one policy twice unless it is given names.
+
+    Raises:
+        ValueError: names the one that is there already.
+    """
+    seen: set[Any] = set()
+    for spec in agents:
+        name, rest = specs.named(spec)
+        place = specs.policy_file(rest)
+        keys = {name} if place is None or name != rest else {name, (place, rest.endswith(":best"))}
+        if keys & seen:
+            raise ValueError(
+                f"agents: expected each one once; got {name!r} more than once. "
+                f"Other names are given as NAME={rest}, in Python as (name, agent)"
+            )
+        seen |= keys
+
+
+def check_entrants(
+    entrants: Mapping[str, Entrant], num_players: int, variant: str, workers: int, trust: bool
+) -> None:
+    """Make each agent once, and ask those of the project and networks for a first choice.
+
+    Raises:
+        ValueError: an unknown agent, one for another table, or an object that can't be sent to
+            workers.
+        ImportError: a library that an agent needs isn't installed.
+    """
+    game = Batch(1, num_players, variant)
+    game.reset()
+    for name, entrant in entrants.items():
+        if not isinstance(entrant, str):
+            if workers > 1 and isinstance(entrant, Given) and entrant.pickled is None:
+                raise ValueError(
+                    f"workers: expected 1 with agent {name!r}, which can't be pickled "
+                    f"({entrant.unpickled_for}); got {workers}"
+                )
+            continue
+        agent = specs.make(entrant, trust=trust)
+        if specs.is_code(entrant):
+            continue  # the referee watches it, with its limit of time
+        try:
+            agent.act(game.observations.copy(), game.action_masks.copy())
+        except ValueError as error:  # e.g. a policy for another table size
+            raise ValueError(f"agent {entrant!r}: {error}") from error
+
+
+def about(entrant: Entrant) -> str:
+    """What an entrant does, as far as its spec tells."""
+    return specs.about(entrant) if isinstance(entrant, str) else "an object given in Python"

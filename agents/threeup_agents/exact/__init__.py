@@ -1,0 +1,1 @@
+"""Exact play where the game is small enough: its whole tree, equilibria, best responses."""

@@ -1,0 +1,63 @@
+"""Put the folders of several machines together: one run, with its results.
+
+They hold what was played with the same engine and settings, e.g. parts of one run
+(`threeup evaluate --part 1/3 --out FOLDER`), or runs of other agents or more deals.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from threeup_agents import evaluation
+from threeup_agents.arena.merging import blocks_of, merge, missing
+from threeup_agents.files import hold
+
+
+@dataclass(frozen=True)
+class Config:
+    """Options of `threeup merge`."""
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs."""
+    out: Path
+    """Folder of the run that they make: its results.json, games.csv and report.html are those
+    that one run gives. Where games are missing it says which command goes on."""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "threeup merge") -> int:
+    """Run the command line, which errors call `prog`; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    config = tyro.cli(Config, args=list(arguments), description=__doc__, prog=prog)
+    try:
+        return run(config)
+    except (ValueError, OSError) as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return evaluation.USAGE_ERROR
+
+
+def run(config: Config) -> int:
+    """Merge, then write the results as the run itself would; the exit code.
+
+    Raises:
+        ValueError: folders that don't fit each other, see `merging.merge`.
+        OSError: the folder can't be written.
+    """
+    if not config.folders:
+        raise ValueError("folders: expected at least 1; got none")
+    with hold(config.out):
+        settings = merge(config.folders, config.out)
+        rest = missing(config.out, settings)
+    whole = evaluation.Config(**vars(settings), out=config.out)
+    if rest:
+        games = sum(block.games for block in blocks_of(settings))
+        print(
+            f"{config.out}: {games - sum(block.games for block in rest):,} of {games:,} games; to "
+            f"play the others: {evaluation.command(whole)} --out {shlex.quote(str(config.out))}"
+        )
+        return 0
+    return evaluation.AGENT_LEFT if evaluation.run(whole)["failures"] else 0
