@@ -191,7 +191,12 @@ def test_what_a_function_refers_to_is_part_of_its_hash() -> None:
         ([lambda a, b, c: 0, "greedy"], {}, ValueError, "expected the arguments a, b, c too"),
         ([lambda seed: 3, "greedy"], {}, ValueError, "an object with act; got int"),
         (["greedy", "random"], {"deal": 3}, TypeError, "expected options among .*; got 'deal'"),
-        (["greedy", "random"], {"deals": 1}, ValueError, "deals: expected an integer of at least 2; got 1"),
+        (
+            ["greedy", "random"],
+            {"deals": 1},
+            ValueError,
+            "deals: expected an integer of at least 2; got 1",
+        ),
     ],
 )
 def test_errors_say_what_would_have_been_right(

@@ -22,6 +22,7 @@ def scripted(line_up: tuple[str, ...], winners: Sequence[Sequence[int]]) -> Matc
         line_up,
         deal=np.repeat(np.arange(len(winners)), num_players),
         rotation=np.tile(np.arange(num_players), len(winners)).astype(np.int8),
+        seat=((np.arange(num_players) + np.arange(games)[:, None]) % num_players).astype(np.int8),
         deal_hash=np.repeat(np.arange(len(winners)), num_players),
         course=np.arange(games).astype(np.uint64),
         win_share=won.astype(float),

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from threeup_agents.analysis.pilot import deals_needed
 from threeup_agents.analysis.rated_games import RatedGames
 from threeup_agents.analysis.statistics import (
     CONFIDENCE,
@@ -14,7 +15,6 @@ from threeup_agents.analysis.statistics import (
     holm,
     mean_intervals,
     p_values,
-    plan,
 )
 from threeup_agents.arena.line_ups import is_pair
 from threeup_agents.arena.match import Match
@@ -204,31 +204,9 @@ class Analysis:
         }
 
     def plan(self) -> Row:
-        """Deals that each pairing needs for a half-width, this run being the pilot.
-
-        `variance_ratio` says what rotating the seats is worth: the variance that as many
-        games on separate deals would have given, over the one found.
-        """
-        rows: list[Row] = []
-        for match in self._pairs:
-            one, other = match.line_up[:2]
-            share = self._duels[one, other][0]
-            deviation = float(share.std(ddof=1))
-            as_if_apart = float(match.win_share[:, 0].var()) / match.num_players
-            rows.append(
-                {
-                    "agent": one,
-                    "against": other,
-                    "deviation": deviation,
-                    "deals": plan(deviation, self._half_width, self._confidence),
-                    "variance_ratio": as_if_apart / deviation**2 if deviation else None,
-                }
-            )
-        return {
-            "half_width": self._half_width,
-            "deals": max(row["deals"] for row in rows),
-            "pairings": rows,
-        }
+        """Deals that each pairing needs for a half-width, this run being the pilot."""
+        shares = {m.line_up: self._duels[m.line_up[0], m.line_up[1]][0] for m in self._pairs}
+        return deals_needed(self._matches, shares, self._half_width, self._confidence)
 
     def timing(self) -> list[Row]:
         """Time of each agent per decision; the only numbers here that a rerun changes."""
