@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 
 from tests.analysis.test_rated_games import duels, scripted
-from threeup_agents.analysis.pilot import deals_needed, seconds_per_deal
+from threeup_agents.analysis.pilot import deals_needed
+from threeup_agents.arena.pace import seconds_per_deal
 
 
 @pytest.mark.parametrize("deals", [5, 10, 50])

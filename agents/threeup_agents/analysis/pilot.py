@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,9 @@ from scipy import stats
 
 from threeup_agents.analysis.statistics import Interval, mean_intervals, plan
 from threeup_agents.arena.match import Match
+from threeup_agents.arena.pace import seconds_per_deal
 
 Row = dict[str, Any]
-
-_ARENA_SECONDS: Final = 1e-6
-"""Time of the arena and the engine for a decision, beside the agent's."""
 
 
 def deals_needed(
@@ -69,12 +67,6 @@ def possible_deviation(interval: Interval, num_deals: int, confidence: float) ->
     """
     arm = max(interval.value - interval.low, interval.high - interval.value)
     return arm * math.sqrt(num_deals) / float(stats.norm.ppf((1 + confidence) / 2))
-
-
-def seconds_per_deal(match: Match) -> float:
-    """Time on one core for one deal of a line-up under all rotations."""
-    spent = match.seconds.sum() + _ARENA_SECONDS * match.decisions.sum()
-    return float(spent) / match.num_deals
 
 
 def in_words(results: Row) -> str:
