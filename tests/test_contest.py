@@ -195,7 +195,7 @@ def test_what_a_function_refers_to_is_part_of_its_hash() -> None:
             ["greedy", "random"],
             {"deals": 1},
             ValueError,
-            "deals: expected .* at least 2; got 1",
+            "deals: expected an integer of at least 2; got 1",
         ),
     ],
 )

@@ -56,7 +56,7 @@ def test_results_have_the_promised_keys(tmp_path: Path) -> None:
         assert 0 <= pair["low"] <= pair["win_share"] <= pair["high"] <= 1
         assert pair["cut_off_share"] == 0
     rated = {row["agent"]: row for row in results["ratings"]}
-    assert rated["random"]["rating"] == rated["random"]["low"] == rated["random"]["high"] == 0
+    assert rated["random"]["low"] < rated["random"]["rating"] == 0 < rated["random"]["high"]
     assert rated["greedy"]["low"] > 0
     assert not list(out.rglob("*.part"))
 

@@ -1,5 +1,7 @@
 """Whether 95% intervals hold the truth 95% of the time, on simulated tournaments."""
 
+from itertools import combinations
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -17,7 +19,7 @@ LINE_UPS: dict[int, list[tuple[int, ...]]] = {
 
 def simulated_wins(
     num_players: int, deals: int, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
     """Seats `[L, N]` and wins `[D, L, N]` of agents whose ratings are `RATINGS`.
 
     On some deals all rotations end alike: the games of a deal depend on each other, and
@@ -25,7 +27,7 @@ def simulated_wins(
     """
     line_ups = LINE_UPS[num_players]
     seats = np.array([np.bincount(line_up, minlength=3) for line_up in line_ups])
-    wins = np.zeros((deals, len(line_ups), 3))
+    wins = np.zeros((deals, len(line_ups), 3), np.int8)
     for i, line_up in enumerate(line_ups):
         odds = np.exp(RATINGS[list(line_up)])
         drawn = rng.choice(num_players, size=(deals, num_players), p=odds / odds.sum())
@@ -52,9 +54,7 @@ def test_win_share_intervals_cover(num_players: int, deals: int) -> None:
     for _ in range(SIMULATIONS):
         _, wins = simulated_wins(num_players, deals, rng)
         first = np.array([wins[:, i, line_up[0]] for i, line_up in enumerate(line_ups)])
-        for line_up, interval in zip(
-            line_ups, mean_intervals(first / num_players, rng, resamples=500), strict=True
-        ):
+        for line_up, interval in zip(line_ups, mean_intervals(first / num_players), strict=True):
             count += interval.low <= truth(line_up) * line_up.count(line_up[0]) <= interval.high
     assert 0.93 <= count / (SIMULATIONS * len(line_ups)) <= 0.97
 
@@ -64,12 +64,15 @@ def test_win_share_intervals_cover(num_players: int, deals: int) -> None:
 def test_rating_intervals_cover(num_players: int, deals: int) -> None:
     rng = np.random.default_rng(num_players)
     names = ("random", "b", "c")
-    count = 0
+    of_level, of_differences = 0, 0
     for _ in range(SIMULATIONS):
-        seats, wins = simulated_wins(num_players, deals, rng)
-        rated = ratings.rate(names, seats, wins, rng, resamples=300)
-        count += sum(
-            interval.low <= rating <= interval.high
-            for rating, interval in zip(RATINGS[1:], rated[1:], strict=True)
+        rated = ratings.rate(names, *simulated_wins(num_players, deals, rng))
+        shift = rated.value - RATINGS + rated.weight @ (RATINGS - rated.value)
+        of_level += int(
+            ((rated.low <= rated.value - shift) & (rated.value - shift <= rated.high)).sum()
         )
-    assert 0.93 <= count / (2 * SIMULATIONS) <= 0.97
+        for one, other in combinations(range(3), 2):
+            interval = rated.difference(one, other)
+            of_differences += interval.low <= RATINGS[one] - RATINGS[other] <= interval.high
+    assert 0.93 <= of_level / (3 * SIMULATIONS) <= 0.97
+    assert 0.93 <= of_differences / (3 * SIMULATIONS) <= 0.97

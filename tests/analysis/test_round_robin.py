@@ -9,7 +9,7 @@ from scipy import stats
 
 import threeup_agents
 from threeup_agents.analysis.round_robin import Analysis
-from threeup_agents.analysis.statistics import mean_interval
+from threeup_agents.analysis.statistics import mean_interval, mean_intervals
 from threeup_agents.arena import play as match
 from threeup_agents.arena.deals import draw_deals
 from threeup_agents.arena.line_ups import line_ups
@@ -121,8 +121,7 @@ def test_an_agent_against_itself_is_within_its_interval_19_times_of_20() -> None
 
 def covered(values: npt.NDArray[np.float64], truth: float) -> int:
     """How many rows have the truth in their interval."""
-    rng = np.random.default_rng(8)
-    intervals = [mean_interval(row, rng, resamples=500) for row in values]
+    intervals = mean_intervals(values)
     return sum(interval.low <= truth <= interval.high for interval in intervals)
 
 
@@ -147,5 +146,5 @@ def test_the_plan_of_a_pilot_is_kept_by_the_run_that_follows_it() -> None:
     settings = Settings(("a", "b"), deals=300)
     plan = Analysis(settings, Outcome(("a", "b"), [pilot]), half_width=0.02).plan()
     full = match.play(pair, plan["deals"], seed=2, progress=False)
-    interval = mean_interval(full.by_deal(full.win_share[:, 0]), np.random.default_rng(0))
+    interval = mean_interval(full.by_deal(full.win_share[:, 0]))
     assert (interval.high - interval.low) / 2 == pytest.approx(0.02, rel=0.15)

@@ -60,7 +60,7 @@ def main(config: Config) -> None:
     for num_players in config.num_players:
         for spec in config.agents:
             shares, seconds = measure(spec, num_players, config)
-            interval = mean_interval(shares, np.random.default_rng(0))
+            interval = mean_interval(shares)
             row = (
                 str(num_players),
                 spec,

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from threeup_agents import specs
+from threeup_agents.analysis.pilot import in_words
 from threeup_agents.arena.match import Match
 from threeup_agents.files import atomic_write
 
@@ -92,9 +93,7 @@ def show(results: dict[str, Any]) -> None:
     console.print(duels)
     for warning in results["warnings"]:
         console.print(warning, highlight=False, markup=False)
-    plan = results["plan"]
-    words = f"for half-widths of {plan['half_width']:g}: {plan['deals']:,} deals"
-    console.print(words, highlight=False)
+    console.print(in_words(results["plan"]), highlight=False)
 
 
 def _share(value: float | None) -> str:

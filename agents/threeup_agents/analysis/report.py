@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from threeup_agents.analysis import figures
+from threeup_agents.analysis.pilot import in_words
 from threeup_agents.pages import Markup, fill
 
 TEMPLATE: Final = Path(__file__).with_name("report.html")
@@ -27,6 +28,7 @@ def page(results: dict[str, Any]) -> str:
         pairings=sorted(
             results["pairings"], key=lambda row: (order[row["agent"]], order[row["against"]])
         ),
+        needed=in_words(results["plan"]),
         ratios=[
             row["variance_ratio"] for row in results["plan"]["pairings"] if row["variance_ratio"]
         ],

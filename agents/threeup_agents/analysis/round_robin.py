@@ -7,14 +7,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.analysis import ratings
+from threeup_agents.analysis.pilot import deals_needed
+from threeup_agents.analysis.rated_games import RatedGames
 from threeup_agents.analysis.statistics import (
     CONFIDENCE,
     Interval,
     holm,
     mean_intervals,
-    p_value,
-    plan,
+    p_values,
 )
 from threeup_agents.arena.line_ups import is_pair
 from threeup_agents.arena.match import Match
@@ -60,6 +60,7 @@ class Analysis:
             for side in sides:
                 key = match.line_up[side], match.line_up[1 - side]
                 self._duels[key] = _agent_values(match, key[0])
+        self._rated = RatedGames(outcome.agents, outcome.matches, confidence)
 
     def results(self) -> Row:
         """Everything, for `results.json`."""
@@ -75,6 +76,7 @@ class Analysis:
             "repeated_games": len(courses) - len(set(courses.tolist())),
             "pairings": self.pairings(),
             "ratings": self.ratings(),
+            "misses": self._rated.misses,
             "standings": self.standings(),
             "warnings": self.warnings(),
             "mixed": self.mixed(),
@@ -106,8 +108,8 @@ class Analysis:
         other, less that of the other at a table of the one. A game that is cut off is 0 to both.
         """
         pairs = list(combinations(self._names, 2))
-        differences = [self._duels[a, b][0] - self._duels[b, a][0] for a, b in pairs]
-        corrected = holm([p_value(difference) for difference in differences])
+        differences = np.array([self._duels[a, b][0] - self._duels[b, a][0] for a, b in pairs])
+        corrected = holm(p_values(differences))
         found: dict[tuple[str, str], Row] = {}
         for (a, b), difference, p in zip(pairs, differences, corrected.tolist(), strict=True):
             separable = p < 1 - self._confidence
@@ -119,19 +121,7 @@ class Analysis:
 
     def ratings(self) -> list[Row]:
         """Plackett-Luce ratings over all games, best first."""
-        names = self._names
-        seats = np.array([[match.line_up.count(name) for name in names] for match in self._matches])
-        wins = np.zeros((self._matches[0].num_deals, len(self._matches), len(names)))
-        for i, match in enumerate(self._matches):
-            shares = match.by_deal(match.win_share) * match.num_players
-            for place, name in enumerate(match.line_up):
-                wins[:, i, names.index(name)] += shares[:, place]
-        rated = ratings.rate(names, seats, wins, self._rng(1), self._confidence)
-        rows = [
-            {"agent": name} | _flat("rating", rating)
-            for name, rating in zip(names, rated, strict=True)
-        ]
-        return sorted(rows, key=lambda row: -row["rating"])
+        return self._rated.rows()
 
     def standings(self) -> list[Row]:
         """Each agent over its tables of one other agent, all weighing the same."""
@@ -151,13 +141,17 @@ class Analysis:
         return sorted(rows, key=lambda row: -row["win_share"])
 
     def warnings(self) -> list[str]:
-        """What a reader of the win shares must know: agents whose games are cut off often."""
-        return [
+        """What a reader of the numbers must know.
+
+        Agents whose games are cut off often, circles of agents, tables that ratings get wrong.
+        """
+        cut_off = [
             f"{row['agent']}: {row['cut_off_share']:.1%} of its games were cut off by the step "
             f"limit, which nobody wins (R21); it won {row['decided_share']:.3f} of the others"
             for row in self.standings()
             if OFTEN < row["cut_off_share"] < 1
         ]
+        return cut_off + self._rated.warnings(self.verdicts())
 
     def mixed(self) -> list[Row]:
         """Each agent's share for each of its seats at the mixed tables."""
@@ -179,17 +173,20 @@ class Analysis:
         """Differences between the overall shares of two agents on the same deals."""
         pairs = list(combinations(self._names, 2))
         values = np.array([self._overall(a)[0] - self._overall(b)[0] for a, b in pairs])
-        corrected = holm([p_value(row) for row in values])
-        intervals = mean_intervals(values, self._rng(0), self._confidence, least=-1)
+        corrected = holm(p_values(values))
+        intervals = mean_intervals(values, self._confidence, least=-1)
         return [
-            {"agent": a, "against": b} | _flat("difference", interval) | {"p_holm": float(p)}
+            {"agent": a, "against": b}
+            | _flat("difference", interval)
+            | {"p_holm": float(p)}
+            | self._rated.difference(a, b)
             for (a, b), interval, p in zip(pairs, intervals, corrected, strict=True)
         ]
 
     def seats(self) -> list[Row]:
         """The share of the win by seat, whoever sits there; every agent sits everywhere alike."""
         by_deal = [match.by_deal(match.by_seat(match.win_share)) for match in self._matches]
-        shares = mean_intervals(np.mean(by_deal, axis=0).T, self._rng(0), self._confidence)
+        shares = mean_intervals(np.mean(by_deal, axis=0).T, self._confidence)
         return [{"seat": seat} | _flat("win_share", share) for seat, share in enumerate(shares)]
 
     def length(self) -> Row:
@@ -197,7 +194,7 @@ class Analysis:
         lengths = np.concatenate([match.length for match in self._matches])
         by_deal = np.mean([match.by_deal(match.length) for match in self._matches], axis=0)
         most = float(lengths.max())
-        mean = mean_intervals(by_deal[None], self._rng(0), self._confidence, most=most)[0]
+        mean = mean_intervals(by_deal[None], self._confidence, most=most)[0]
         width = int(np.ptp(lengths)) // 40 + 1  # a whole number of actions in every bar
         edges = np.arange(lengths.min(), lengths.max() + width + 1, width) - 0.5
         counts, _ = np.histogram(lengths, edges)
@@ -207,31 +204,9 @@ class Analysis:
         }
 
     def plan(self) -> Row:
-        """Deals that each pairing needs for a half-width, this run being the pilot.
-
-        `variance_ratio` says what rotating the seats is worth: the variance that as many
-        games on separate deals would have given, over the one found.
-        """
-        rows: list[Row] = []
-        for match in self._pairs:
-            one, other = match.line_up[:2]
-            share = self._duels[one, other][0]
-            deviation = float(share.std(ddof=1))
-            as_if_apart = float(match.win_share[:, 0].var()) / match.num_players
-            rows.append(
-                {
-                    "agent": one,
-                    "against": other,
-                    "deviation": deviation,
-                    "deals": plan(deviation, self._half_width, self._confidence),
-                    "variance_ratio": as_if_apart / deviation**2 if deviation else None,
-                }
-            )
-        return {
-            "half_width": self._half_width,
-            "deals": max(row["deals"] for row in rows),
-            "pairings": rows,
-        }
+        """Deals that each pairing needs for a half-width, this run being the pilot."""
+        shares = {m.line_up: self._duels[m.line_up[0], m.line_up[1]][0] for m in self._pairs}
+        return deals_needed(self._matches, shares, self._half_width, self._confidence)
 
     def timing(self) -> list[Row]:
         """Time of each agent per decision; the only numbers here that a rerun changes."""
@@ -274,8 +249,7 @@ class Analysis:
         most = (1, self._num_players, 1)
         least = (0, 1, 0)
         return [
-            mean_intervals(stacked[:, i], self._rng(0), self._confidence, least[i], most[i])
-            for i in range(3)
+            mean_intervals(stacked[:, i], self._confidence, least[i], most[i]) for i in range(3)
         ]
 
     def _num_games(self, key: tuple[str, str]) -> int:

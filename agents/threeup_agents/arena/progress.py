@@ -1,6 +1,7 @@
 """A progress bar that shows itself only when there is something to wait for."""
 
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Final
 
@@ -12,7 +13,6 @@ from rich.progress import (
     ProgressColumn,
     Task,
     TextColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 
@@ -27,6 +27,21 @@ class _Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed or 0:,.0f} {self._unit}/s")
+
+
+class _Left(ProgressColumn):
+    """Time that is left: what was told last, counted down, else what the speed so far says."""
+
+    max_refresh = 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends: float | None = None
+
+    def render(self, task: Task) -> Text:
+        left = task.time_remaining if self.ends is None else self.ends - time.monotonic()
+        words = "-:--:--" if left is None else str(timedelta(seconds=int(max(left, 0))))
+        return Text(words, style="progress.remaining")
 
 
 class Bar:
@@ -44,12 +59,13 @@ class Bar:
         self._start = time.monotonic()
         self._shown = False
         self._done = 0
+        self._left = _Left()
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             _Speed(unit),
-            TimeRemainingColumn(),
+            self._left,
             console=Console(stderr=True),
             transient=True,
         )
@@ -66,6 +82,10 @@ class Bar:
     ) -> None:
         if self._shown:
             self._progress.stop()
+
+    def expect(self, seconds: float | None) -> None:
+        """Tell how long it still takes; None leaves that to the speed so far."""
+        self._left.ends = None if seconds is None else time.monotonic() + seconds
 
     def advance(self, count: int = 1) -> None:
         """Count on by `count`."""

@@ -16,6 +16,7 @@ from threeup_agents.arena.deals import PUBLIC_SEED, deal_hashes, draw_deals
 from threeup_agents.arena.isolation import keeping_processes
 from threeup_agents.arena.line_ups import LineUp, draw_seats, line_ups
 from threeup_agents.arena.match import Match
+from threeup_agents.arena.pace import Pace, in_turns
 from threeup_agents.arena.play import Entrant, blocks, play_block
 from threeup_agents.arena.processes import end_with, naming_lost_workers
 from threeup_agents.arena.progress import Bar
@@ -131,7 +132,7 @@ def play_tournament(
     with keeping_processes(), Bar("playing", total) as bar:
         for start, stop in stretches(settings.deals, looks):
             wanted = [b for table in tables for b in part(table, start, stop, settings.entrants)]
-            run.play(wanted, bar.advance)
+            run.play(wanted, bar)
             outcome = run.outcome(tables)
             if len(outcome.agents) < 2 or is_enough(outcome):
                 break
@@ -154,7 +155,7 @@ def play_blocks(
         register_ray()
     run = _Run(settings, folder, workers, backend)
     with Bar("playing", sum(block.games for block in blocks)) as bar:
-        run.play(blocks, bar.advance)
+        run.play(blocks, bar)
     return run.failures
 
 
@@ -226,8 +227,8 @@ class _Run:
         ]
         return Outcome(stayed, matches, self.failures)
 
-    def play(self, wanted: Sequence[Block], advance: Callable[[int], None]) -> None:
-        """Read each block, or play and write it."""
+    def play(self, wanted: Sequence[Block], bar: Bar) -> None:
+        """Read each block, or play and write it; line-ups take turns."""
         missing = []
         for block in wanted:
             hashes = self._hashes[block.first : block.stop]
@@ -236,17 +237,24 @@ class _Run:
                 missing.append(block)
             else:
                 self._games[block] = found
-                advance(block.games)
+                bar.advance(block.games)
+        missing = [missing[i] for i in in_turns([block.line_up for block in missing])]
+        pace = Pace()
+        for block in missing:
+            pace.want(block.line_up, block.stop - block.first)
         alone = self._workers == 1 and self._backend == "loky"
-        results = self._here(missing, advance) if alone else self._elsewhere(missing)
+        results = self._here(missing, bar.advance) if alone else self._elsewhere(missing)
         for block, result in results:
             if isinstance(result, AgentError):
                 self._failures.setdefault(result.agent, result)
+                pace.leave(result.agent)
                 continue
             self._games[block] = result
             self._folder.write(result, block.first, block.stop)
+            pace.played(result)
+            bar.expect(pace.left())
             if not alone:
-                advance(block.games)
+                bar.advance(block.games)
 
     def _wanted(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Leave out, as soon as it is known, what would be played with a broken agent."""

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from threeup_agents.analysis.statistics import mean_interval
 from threeup_agents.arena.play import play
 from threeup_agents.players.policy import Policy, PolicyPlayer
@@ -74,7 +72,7 @@ def measure(
                 [policy_agent, opponent], deals, num_players, variant, seed=seed, progress=False
             )
             shares = match.by_deal(match.win_share[:, 0])
-            interval = mean_interval(shares, np.random.default_rng(seed))
+            interval = mean_interval(shares)
             cut_off = float(match.cut_off.mean())
             measurements.append(Measurement(decisions, seconds, opponent, mode, *interval, cut_off))
     return measurements
