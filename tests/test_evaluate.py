@@ -35,12 +35,13 @@ def test_the_command_prints_who_is_better() -> None:
         [sys.executable, "evaluate.py", *SMALL], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +0\.\d+ +(\w+) +40 *$"
+    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +0\.500 +(\w+) +0\.\d+ *$"
     duels = re.findall(row, done.stdout, re.MULTILINE)
     assert [(one, other, verdict) for one, other, _, verdict in duels] == [
+        ("greedy", "random", "better"),  # by overall win share, best first
         ("random", "greedy", "worse"),
-        ("greedy", "random", "better"),
     ]
+    assert "40 games a pairing" in done.stdout
     assert sum(float(share) for _, _, share, _ in duels) == pytest.approx(1, abs=0.001)
 
 
@@ -341,7 +342,7 @@ def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
     assert "<svg" in page
     for word in ("random", "greedy", "threeup evaluate --agents random greedy"):
         assert word in page
-    for outside in ("<script", "<link", "<img", "@import", "url(http"):
+    for outside in ("<script src", "<link", "<img", "@import", "url(http"):
         assert outside not in page
 
 

@@ -16,8 +16,11 @@ import tyro
 from threeup_agents import specs
 from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
+from threeup_agents.analysis.examples import KINDS
 from threeup_agents.analysis.round_robin import Analysis
 from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.analysis.table_files import write_tables
+from threeup_agents.analysis.tables import tables
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.provenance import agent_hash, engine_hash, versions
 from threeup_agents.arena.run_folder import RESULTS, Folder
@@ -30,6 +33,7 @@ from threeup_agents.arena.tournament import (
 )
 from threeup_agents.files import hold, write_text
 from threeup_agents.replay.from_run import replay
+from threeup_agents.replay.pages_of_run import write_pages
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.cards import check_variant
 from threeup_env.engine.state import ENV_ID
@@ -65,6 +69,9 @@ class Config(Settings):
     """Half-width of the intervals that the plan of deals is made for."""
     second_views: bool = False
     """Also alpha-rank and Nash averaging (pip install 'threeup[openspiel]')."""
+    replays: int = 12
+    """Pairings, from the top of the report's table, that get pages of three of their games
+    under --out; 0 for none. Where that takes long the report has numbers for `threeup page`."""
     list: bool = False
     """Only name the agents."""
     replay: tuple[Path, int] | None = None
@@ -134,7 +141,7 @@ def _run(config: Config, prog: str) -> dict[str, Any]:
     if config.second_views:
         results["second_views"] = found.second_views()
     if config.out is not None:
-        write(config.out, results, outcome.matches)
+        write(config.out, results, outcome.matches, config.replays)
     show(results)
     if config.out is not None:
         print(f"results: {config.out / RESULTS}, games.csv, report.html")
@@ -148,7 +155,13 @@ def check(config: Config) -> None:
     if config.backend == "ray":
         register_ray()
     check_variant(config.variant, config.num_players)
-    for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
+    for name, least in (
+        ("deals", 2),
+        ("max_steps", 1),
+        ("seed", 0),
+        ("workers", 1),
+        ("replays", 0),
+    ):
         if getattr(config, name) < least:
             raise ValueError(f"{name}: expected at least {least}; got {getattr(config, name)}")
     for name in ("half_width", "seconds_per_decision"):
@@ -240,10 +253,20 @@ def command(config: Config) -> str:
     return shlex.join(words)
 
 
-def write(folder: Path, results: dict[str, Any], matches: Sequence[Match]) -> None:
-    """Write `results.json`, `games.csv` and `report.html`, each whole or not at all."""
+def write(
+    folder: Path, results: dict[str, Any], matches: Sequence[Match], num_pairings: int
+) -> None:
+    """Write `results.json`, `games.csv`, `tables`, `replays` and `report.html`.
+
+    Each file is written whole or not at all; `num_pairings` have replay pages.
+    """
     from threeup_agents.analysis.report import page  # matplotlib takes a second to import
 
     write_text(folder / RESULTS, json.dumps(results, indent=2) + "\n")
     write_games(folder / "games.csv", matches)
-    write_text(folder / "report.html", page(results))
+    write_tables(folder / "tables", list(tables(results).values()))
+    rows = results["examples"]
+    shown = [(row["agent"], row["against"]) for row in tables(results)["pairings"].rows]
+    rows = sorted(rows, key=lambda row: shown.index((row["agent"], row["against"])))
+    games = [row[kind] for row in rows[:num_pairings] for kind in KINDS]
+    write_text(folder / "report.html", page(results, write_pages(folder, games)))

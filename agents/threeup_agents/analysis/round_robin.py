@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.analysis import ratings
+from threeup_agents.analysis.examples import examples
 from threeup_agents.analysis.statistics import (
     CONFIDENCE,
     Interval,
@@ -81,6 +82,7 @@ class Analysis:
             "seats": self.seats(),
             "length": self.length(),
             "plan": self.plan(),
+            "examples": examples(self._matches),
             "timing": self.timing(),
         }
 
@@ -245,7 +247,7 @@ class Analysis:
             rows.append({"agent": name, "decisions": decisions, "seconds": seconds})
         return rows
 
-    def second_views(self) -> list[Row]:
+    def second_views(self) -> Row:
         """Alpha-rank and Nash averaging, by OpenSpiel."""
         from threeup_agents.analysis.second_views import second_views  # needs an extra
 

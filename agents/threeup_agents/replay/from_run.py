@@ -1,6 +1,7 @@
 """A game of a run once more: played again as it was, in words or as a recording."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,25 +81,67 @@ def recording_of(folder: Path, game: int) -> Recording:
     return _stored_game(folder, game)[3]
 
 
+def recordings_of(
+    folder: Path, games: Sequence[int], most_seconds: float = math.inf
+) -> dict[int, Recording]:
+    """Play games of a run once more; those of one block together.
+
+    Args:
+        folder: of the run.
+        games: their numbers in `games.csv`.
+        most_seconds: that their agents took in all for the blocks of the games given back;
+            a block beyond that is left out, in the order of `games`.
+
+    Raises:
+        ValueError: no such run or game, or its agents now play otherwise.
+    """
+    results = _read_results(folder)
+    blocks: dict[tuple[LineUp, int], tuple[Match, dict[int, tuple[int, int]]]] = {}
+    for game in games:
+        line_up, deal, rotation = _find(results, game)
+        stored = _block_of(folder, results, line_up, deal)
+        key = line_up, int(stored.deal[0])
+        blocks.setdefault(key, (stored, {}))[1][game] = deal, rotation
+    found: dict[int, Recording] = {}
+    for stored, wanted in blocks.values():
+        most_seconds -= float(stored.seconds.sum())
+        if most_seconds >= 0:
+            found |= _recorded(stored, wanted, results["settings"])
+        else:
+            most_seconds += float(stored.seconds.sum())
+    return found
+
+
 def _stored_game(folder: Path, game: int) -> tuple[Match, int, int, Recording]:
     """The block that holds a game, its row there, its rotation, and the game itself."""
     results = _read_results(folder)
     line_up, deal, rotation = _find(results, game)
     stored = _block_of(folder, results, line_up, deal)
     row = (deal - int(stored.deal[0])) * len(line_up) + rotation
-    settings = results["settings"]
-    which = settings["variant"], settings["deal_set"], settings["seed"]
-    decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
-    actions = _actions_again(stored, decks, row, settings)
-    names = tuple(line_up[(seat - rotation) % len(line_up)] for seat in range(len(line_up)))
-    recording = Recording(
-        tuple(decks[deal].tolist()),
-        names,
-        tuple(actions),
-        settings["variant"],
-        settings["max_steps"],
-    )
+    recording = _recorded(stored, {game: (deal, rotation)}, results["settings"])[game]
     return stored, row, rotation, recording
+
+
+def _recorded(
+    stored: Match, wanted: dict[int, tuple[int, int]], settings: dict[str, Any]
+) -> dict[int, Recording]:
+    """Games of a block, each by its number: its deal and rotation."""
+    line_up = stored.line_up
+    size, first = len(line_up), int(stored.deal[0])
+    which = settings["variant"], settings["deal_set"], settings["seed"]
+    decks = decks_of(int(stored.deal[-1]) + 1, size, *which)
+    rows = {game: (deal - first) * size + turned for game, (deal, turned) in wanted.items()}
+    actions = _actions_again(stored, decks, set(rows.values()), settings)
+    return {
+        game: Recording(
+            tuple(decks[deal].tolist()),
+            tuple(line_up[(seat - rotation) % size] for seat in range(size)),
+            tuple(actions[rows[game]]),
+            settings["variant"],
+            settings["max_steps"],
+        )
+        for game, (deal, rotation) in wanted.items()
+    }
 
 
 def _read_results(folder: Path) -> dict[str, Any]:
@@ -146,13 +189,14 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
 
 
 def _actions_again(
-    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any]
-) -> list[int]:
+    stored: Match, decks: npt.NDArray[np.int8], wanted: set[int], settings: dict[str, Any]
+) -> dict[int, list[int]]:
     """Play a whole block again, since its agents' streams run through all its games."""
-    actions: list[int] = []
+    actions: dict[int, list[int]] = {row: [] for row in wanted}
 
     def watch(batch: Batch, rows: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> None:
-        actions.extend(chosen[rows == row].tolist())
+        for row, taken in actions.items():
+            taken.extend(chosen[rows == row].tolist())
 
     first = int(stored.deal[0])
     again = play_block(
@@ -164,7 +208,7 @@ def _actions_again(
         settings["seed"],
         watch=watch,
     )
-    if again.course[row] != stored.course[row]:
+    if any(again.course[row] != stored.course[row] for row in wanted):
         raise ValueError(
             "replay: expected the course that the run holds; its agents now play otherwise "
             "(another version of the code or of a policy)"
