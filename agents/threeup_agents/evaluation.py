@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.examples import KINDS
 from threeup_agents.analysis.round_robin import Analysis
-from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.analysis.stopping import Stopping
 from threeup_agents.analysis.table_files import write_tables
 from threeup_agents.analysis.tables import tables
 from threeup_agents.arena.match import Match
@@ -41,9 +41,6 @@ from threeup_env.engine.state import ENV_ID
 USAGE_ERROR: Final = 2
 AGENT_LEFT: Final = 3
 INTERRUPTED: Final = 130
-LOOKS: Final = 4
-"""Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
-error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,11 @@ class Config(Settings):
     """joblib's backend; ray runs on a Ray cluster (pip install 'threeup[ray]')."""
     stop_when_separable: bool = False
     """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
+    until_half_width: float | None = None
+    """Play until the interval of every pairing's win share is this wide to both sides, by
+    confidence sequences, or --max-deals are played, which then counts in place of --deals."""
+    max_deals: int = 20_000
+    """Deals after which a run with --until-half-width ends anyway."""
     half_width: float = 0.01
     """Half-width of the intervals that the plan of deals is made for."""
     second_views: bool = False
@@ -114,29 +116,31 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
         OSError: the results can't be written.
     """
     check(config)
+    if config.until_half_width is not None:
+        config = replace(config, deals=config.max_deals)
     with hold(config.out):
         return _run(config, prog)
 
 
 def _run(config: Config, prog: str) -> dict[str, Any]:
-    confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
+    rule = stopping(config)
 
-    def is_enough(outcome: Outcome) -> bool:
-        return Analysis(config, outcome, confidence).is_separable()
+    def analysis(outcome: Outcome) -> Analysis:
+        return Analysis(config, outcome, rule.confidence, config.half_width, rule.half_width)
 
     outcome = play_tournament(
         config,
         Folder(config.out, identity(config)),
         config.workers,
         config.backend,
-        looks(config),
-        is_enough if config.stop_when_separable else lambda outcome: False,
+        rule.looks(config.deals),
+        lambda outcome: rule.is_enough(analysis(outcome)),
     )
     for failure in outcome.failures:
         print(f"{prog}: {failure}; it left the run", file=sys.stderr)
     if len(outcome.agents) < 2:
         raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
-    found = Analysis(config, outcome, confidence, config.half_width)
+    found = analysis(outcome)
     results = facts(config, outcome) | found.results()
     if config.second_views:
         results["second_views"] = found.second_views()
@@ -164,9 +168,11 @@ def check(config: Config) -> None:
     ):
         if getattr(config, name) < least:
             raise ValueError(f"{name}: expected at least {least}; got {getattr(config, name)}")
-    for name in ("half_width", "seconds_per_decision"):
-        if not getattr(config, name) > 0:
-            raise ValueError(f"{name}: expected more than 0; got {getattr(config, name)}")
+    for name in ("half_width", "seconds_per_decision", "until_half_width"):
+        value = getattr(config, name)
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}: expected more than 0; got {value}")
+    stopping(config).check()
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
     game = Batch(1, config.num_players, config.variant)
@@ -186,11 +192,9 @@ def check(config: Config) -> None:
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 
 
-def looks(config: Config) -> list[int]:
-    """Numbers of deals after which `--stop-when-separable` looks."""
-    if not config.stop_when_separable:
-        return []
-    return sorted({max(2, config.deals * look // LOOKS) for look in range(1, LOOKS + 1)})
+def stopping(config: Config) -> Stopping:
+    """When the run ends."""
+    return Stopping(config.stop_when_separable, config.until_half_width)
 
 
 def identity(config: Config) -> dict[str, Any]:
@@ -205,20 +209,13 @@ def identity(config: Config) -> dict[str, Any]:
 
 def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
     """What was asked for and what it was made with."""
-    stopping = None
-    if config.stop_when_separable:
-        stopping = {
-            "rule": f"look after each of the deals listed; stop if every pair differs at "
-            f"Holm-corrected {(1 - CONFIDENCE) / LOOKS:g}; intervals are of that level",
-            "looks": looks(config),
-        }
     settings = {field.name: getattr(config, field.name) for field in fields(Settings)}
     return {
         "num_players": config.num_players,
         "deals": config.deals,
         "seed": config.seed,
         "settings": settings,
-        "stopping": stopping,
+        "stopping": stopping(config).facts(config.deals),
         "failures": [
             {"agent": failure.agent, "reason": failure.reason} | failure.where
             for failure in outcome.failures
@@ -249,6 +246,9 @@ def command(config: Config) -> str:
             words += [f"--{option}", str(value)]
     words += ["--half-width", str(config.half_width)]
     words += ["--stop-when-separable"] if config.stop_when_separable else []
+    if config.until_half_width is not None:
+        words += ["--until-half-width", str(config.until_half_width)]
+        words += ["--max-deals", str(config.max_deals)]
     words += ["--second-views"] if config.second_views else []
     return shlex.join(words)
 
