@@ -35,12 +35,13 @@ def test_the_command_prints_who_is_better() -> None:
         [sys.executable, "evaluate.py", *SMALL], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +0\.\d+ +(\w+) +40 *$"
+    row = r"^ (\w+) +(\w+) +(0\.\d+) +0\.\d+ 0\.\d+ +0\.500 +(\w+) +0\.\d+ *$"
     duels = re.findall(row, done.stdout, re.MULTILINE)
     assert [(one, other, verdict) for one, other, _, verdict in duels] == [
+        ("greedy", "random", "better"),  # by overall win share, best first
         ("random", "greedy", "worse"),
-        ("greedy", "random", "better"),
     ]
+    assert "40 games a pairing" in done.stdout
     assert sum(float(share) for _, _, share, _ in duels) == pytest.approx(1, abs=0.001)
 
 
@@ -353,13 +354,33 @@ def test_a_run_stops_when_every_pair_is_told_apart(tmp_path: Path) -> None:
     assert results["confidence"] == pytest.approx(1 - 0.05 / 4)
 
 
+def test_a_run_plays_until_its_intervals_are_narrow(tmp_path: Path) -> None:
+    config = evaluation.Config(DUEL, until_half_width=0.05, max_deals=1000, out=tmp_path / "one")
+    results = untimed(config)
+    looks = results["stopping"]["looks"]
+    assert results["deals_played"] in looks[1:-1]
+    assert max(pair["high"] - pair["low"] for pair in results["pairings"]) <= 0.1
+    # One look before it was too early, and whoever plays the deals they are the same.
+    before = looks[looks.index(results["deals_played"]) - 1]
+    short = dataclasses.replace(config, max_deals=before, workers=2, out=tmp_path / "two")
+    pairings = untimed(short)["pairings"]
+    assert max(pair["high"] - pair["low"] for pair in pairings) > 0.1
+    assert untimed(dataclasses.replace(config, out=tmp_path / "two")) == results
+
+
+def test_one_rule_for_stopping_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    rules = ["--stop-when-separable", "--until-half-width", "0.1"]
+    assert evaluation.main([*SMALL, *rules]) == 2
+    assert "expected one rule for stopping; got until_half_width" in capsys.readouterr().err
+
+
 def test_the_report_stands_alone_and_names_everybody(tmp_path: Path) -> None:
     evaluation.run(evaluation.Config(DUEL, deals=20, num_players=4, out=tmp_path))
     page = (tmp_path / "report.html").read_text()
     assert "<svg" in page
     for word in ("random", "greedy", "threeup evaluate --agents random greedy"):
         assert word in page
-    for outside in ("<script", "<link", "<img", "@import", "url(http"):
+    for outside in ("<script src", "<link", "<img", "@import", "url(http"):
         assert outside not in page
 
 

@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +15,11 @@ import tyro
 
 from threeup_agents.analysis import second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
+from threeup_agents.analysis.examples import KINDS
 from threeup_agents.analysis.round_robin import Analysis
-from threeup_agents.analysis.statistics import CONFIDENCE
+from threeup_agents.analysis.stopping import Stopping
+from threeup_agents.analysis.table_files import write_tables
+from threeup_agents.analysis.tables import tables
 from threeup_agents.arena import ladder
 from threeup_agents.arena.entrants import about, check_entrants, check_names
 from threeup_agents.arena.match import Match
@@ -34,6 +37,7 @@ from threeup_agents.arena.tournament import (
 )
 from threeup_agents.files import hold, write_text
 from threeup_agents.replay.from_run import replay
+from threeup_agents.replay.pages_of_run import write_pages
 from threeup_agents.specs import named
 from threeup_env.engine.arguments import check_count, check_positive
 from threeup_env.engine.cards import check_variant
@@ -44,9 +48,6 @@ AGENT_LEFT: Final = 3
 WORKER_LOST: Final = 4
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
-LOOKS: Final = 4
-"""Looks of `--stop-when-separable`, at equal distances; each spends an equal part of the
-error (Bonferroni), and the intervals are those of that level (repeated intervals)."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,18 @@ class Config(Settings):
     `threeup merge` to put together."""
     stop_when_separable: bool = False
     """Stop at a quarter, half or three quarters of the deals if every pair is told apart."""
+    until_half_width: float | None = None
+    """Play until the interval of every pairing's win share is this wide to both sides, by
+    confidence sequences, or --max-deals are played, which then counts in place of --deals."""
+    max_deals: int = 20_000
+    """Deals after which a run with --until-half-width ends anyway."""
     half_width: float = 0.01
     """Half-width of the intervals that the plan of deals is made for."""
     second_views: bool = False
     """Also alpha-rank and Nash averaging (pip install 'threeup[openspiel]')."""
+    replays: int = 12
+    """Pairings, from the top of the report's table, that get pages of three of their games
+    under --out; 0 for none. Where that takes long the report has numbers for `threeup page`."""
     list: bool = False
     """Only name the agents."""
     replay: tuple[Path, int] | None = None
@@ -160,6 +169,8 @@ def compete(config: Config, tell: Callable[[str], None]) -> tuple[dict[str, Any]
     if known is not None:
         config = ladder.join(config, known, config.add)
     check(config)
+    if config.until_half_width is not None:
+        config = replace(config, deals=config.max_deals)
     with hold(config.out), ladder.folder_with(known, config.out, identity(config)) as folder:
         if config.out is not None:
             write_settings(config.out, config)
@@ -169,29 +180,29 @@ def compete(config: Config, tell: Callable[[str], None]) -> tuple[dict[str, Any]
 def _compete(
     config: Config, folder: Folder, tell: Callable[[str], None]
 ) -> tuple[dict[str, Any], Sequence[Match]]:
-    confidence = 1 - (1 - CONFIDENCE) / LOOKS if config.stop_when_separable else CONFIDENCE
+    rule = stopping(config)
 
-    def is_enough(outcome: Outcome) -> bool:
-        return Analysis(config, outcome, confidence).is_separable()
+    def analysis(outcome: Outcome) -> Analysis:
+        return Analysis(config, outcome, rule.confidence, config.half_width, rule.half_width)
 
     outcome = play_tournament(
         config,
         folder,
         config.workers,
         config.backend,
-        looks(config),
-        is_enough if config.stop_when_separable else lambda outcome: False,
+        rule.looks(config.deals),
+        lambda outcome: rule.is_enough(analysis(outcome)),
     )
     for failure in outcome.failures:
         tell(f"{failure}; it left the run")
     if len(outcome.agents) < 2:
         raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
-    found = Analysis(config, outcome, confidence, config.half_width)
+    found = analysis(outcome)
     results = facts(config, outcome) | found.results()
     if config.second_views:
         results["second_views"] = found.second_views()
     if config.out is not None:
-        write(config.out, results, outcome.matches)
+        write(config.out, results, outcome.matches, config.replays)
     return results, outcome.matches
 
 
@@ -218,15 +229,22 @@ def check(config: Config) -> None:
     if config.backend == "ray":
         register_ray()
     check_variant(config.variant, config.num_players)
-    for name, least in (("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)):
+    for name, least in (
+        *(("deals", 2), ("max_steps", 1), ("seed", 0), ("workers", 1)),
+        *(("max_deals", 2), ("replays", 0)),
+    ):
         check_count(name, getattr(config, name), least=least)
     for name in ("half_width", "seconds_per_decision", "patience"):
         check_positive(name, getattr(config, name))
+    if config.until_half_width is not None:
+        check_positive("until_half_width", config.until_half_width)
+    stopping(config).check()
     if not isinstance(config.agents, Sequence) or isinstance(config.agents, str):
         raise ValueError(f"agents: expected a list of names; got {config.agents!r}")
-    if parse_part(config.part)[1] > 1 and (config.out is None or config.stop_when_separable):
+    stops_early = config.stop_when_separable or config.until_half_width is not None
+    if parse_part(config.part)[1] > 1 and (config.out is None or stops_early):
         raise ValueError(
-            f"part: expected a run with --out and without --stop-when-separable; got {config.part}"
+            f"part: expected a run with --out that doesn't stop early; got {config.part}"
         )
     if len(config.agents) < 2:
         raise ValueError(f"agents: expected at least 2; got {len(config.agents)}")
@@ -237,11 +255,9 @@ def check(config: Config) -> None:
         raise ValueError(f"out: expected a folder; {str(config.out)!r} is a file")
 
 
-def looks(config: Config) -> list[int]:
-    """Numbers of deals after which `--stop-when-separable` looks."""
-    if not config.stop_when_separable:
-        return []
-    return sorted({max(2, config.deals * look // LOOKS) for look in range(1, LOOKS + 1)})
+def stopping(config: Config) -> Stopping:
+    """When the run ends."""
+    return Stopping(config.stop_when_separable, config.until_half_width)
 
 
 def identity(config: Config) -> dict[str, Any]:
@@ -275,13 +291,6 @@ def hashes(config: Config) -> dict[str, str | None]:
 
 def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
     """What was asked for and what it was made with."""
-    stopping = None
-    if config.stop_when_separable:
-        stopping = {
-            "rule": f"look after each of the deals listed; stop if every pair differs at "
-            f"Holm-corrected {(1 - CONFIDENCE) / LOOKS:g}; intervals are of that level",
-            "looks": looks(config),
-        }
     settings = {field.name: getattr(config, field.name) for field in fields(Settings)}
     hashed = hashes(config)
     return {
@@ -289,7 +298,7 @@ def facts(config: Config, outcome: Outcome) -> dict[str, Any]:
         "deals": config.deals,
         "seed": config.seed,
         "settings": settings,
-        "stopping": stopping,
+        "stopping": stopping(config).facts(config.deals),
         "failures": [
             {"agent": failure.agent, "reason": failure.reason} | failure.where
             for failure in outcome.failures
@@ -322,14 +331,27 @@ def command(config: Config) -> str:
             words += [f"--{option}", str(value)]
     words += ["--half-width", str(config.half_width)]
     words += ["--stop-when-separable"] if config.stop_when_separable else []
+    if config.until_half_width is not None:
+        words += ["--until-half-width", str(config.until_half_width)]
+        words += ["--max-deals", str(config.max_deals)]
     words += ["--second-views"] if config.second_views else []
     return shlex.join(words)
 
 
-def write(folder: Path, results: dict[str, Any], matches: Sequence[Match]) -> None:
-    """Write `results.json`, `games.csv` and `report.html`, each whole or not at all."""
+def write(
+    folder: Path, results: dict[str, Any], matches: Sequence[Match], num_pairings: int
+) -> None:
+    """Write `results.json`, `games.csv`, `tables`, `replays` and `report.html`.
+
+    Each file is written whole or not at all; `num_pairings` have replay pages.
+    """
     from threeup_agents.analysis.report import page  # matplotlib takes a second to import
 
     write_text(folder / RESULTS, json.dumps(results, indent=2) + "\n")
     write_games(folder / "games.csv", matches)
-    write_text(folder / "report.html", page(results))
+    write_tables(folder / "tables", list(tables(results).values()))
+    rows = results["examples"]
+    shown = [(row["agent"], row["against"]) for row in tables(results)["pairings"].rows]
+    rows = sorted(rows, key=lambda row: shown.index((row["agent"], row["against"])))
+    games = [row[kind] for row in rows[:num_pairings] for kind in KINDS]
+    write_text(folder / "report.html", page(results, write_pages(folder, games)))

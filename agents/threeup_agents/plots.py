@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 INK: Final = "#1f2430"
 GREY: Final = "#9aa2b1"
 BLUE: Final = "#2b5c8a"
+GRID: Final = "#eceef2"
+PAPER: Final = "#ffffff"
 SEATS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours of lines, told apart by colour-blind readers too (Okabe & Ito 2008)."""
 _STYLE: Final[dict[Any, Any]] = {
@@ -27,6 +29,8 @@ _STYLE: Final[dict[Any, Any]] = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
+_NAMES: Final = {INK: "ink", GREY: "grey", BLUE: "blue", GRID: "grid", PAPER: "paper"}
+"""The variable of a page's style sheet that stands for each colour, see `themed`."""
 
 
 @contextmanager
@@ -42,3 +46,16 @@ def as_svg(figure: Figure) -> str:
     figure.savefig(text, format="svg", metadata={"Date": None})
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
+
+
+def themed(svg: str) -> str:
+    """The picture with its page's colours, so that it is readable on dark paper too.
+
+    The page's style sheet gives `--ink`, `--grey`, `--blue`, `--grid` and `--paper`.
+
+    >>> themed('<path style="stroke: #1f2430"/>')
+    '<path style="stroke: var(--ink)"/>'
+    """
+    for colour, name in _NAMES.items():
+        svg = svg.replace(colour, f"var(--{name})")
+    return svg

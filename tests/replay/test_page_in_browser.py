@@ -1,52 +1,18 @@
 """The replay page in headless Chromium, with real clicks and keys."""
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.chromium import LAPTOP, PHONE, open_page
 from tests.replay.test_replay import random_game
 from threeup_agents.replay.page import page
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
 ui = pytest.importorskip("selenium.webdriver.support.ui")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None or DRIVER is None, reason="needs chromium and chromedriver on the path"
-    ),
-]
-SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-SWITCHES += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-PHONE, LAPTOP = (390, 844), (1366, 768)
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for switch in [*SWITCHES, f"--user-data-dir={tmp_path / 'profile'}"]:
-        options.add_argument(switch)
-    service = webdriver.ChromeService(DRIVER)
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
-
-
-def open_page(browser: Any, path: Path, size: tuple[int, int], colours: str = "light") -> Any:
-    """Give a function from an element's id to the element."""
-    width, height = size
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    scheme = [{"name": "prefers-color-scheme", "value": colours}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-    browser.get(path.as_uri())
-    return lambda name: browser.find_element("id", name)
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -11,20 +11,22 @@ from rich.table import Table
 from rich.text import Text
 
 from threeup_agents import specs
+from threeup_agents.analysis import tables
 from threeup_agents.analysis.pilot import in_words
+from threeup_agents.analysis.table_files import as_cell
 from threeup_agents.arena.match import Match
 from threeup_agents.files import atomic_write
 
-_FORMULA: Final = ("=", "+", "-", "@", "'", "\t", "\r")
+BOARD: Final = (
+    *("agent", "win share", "win share interval", "decided", "rating", "rating interval"),
+    "cut off",
+)
+DUELS: Final = ("agent", "against", "win share", "win share interval", "fair", "is", "decided")
+"""Columns of the two tables in a terminal, which is narrower than a page."""
 
 
 def write_games(path: Path, matches: Sequence[Match]) -> None:
-    """Write a row a game.
-
-    A spreadsheet would run a cell that begins with =, +, - or @ as a formula. An agent's name
-    that does gets a ' before it, as for text that is typed there; so does one that begins with
-    ' or a tab, so that two names never become one.
-    """
+    """Write a row a game; names are written as `as_cell` does."""
     with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         game = 0
@@ -35,15 +37,10 @@ def write_games(path: Path, matches: Sequence[Match]) -> None:
             cells = {name: column.tolist() for name, column in columns.items()}
             for name in cells:
                 if name.startswith("agent_"):
-                    cells[name] = list(map(_as_text, cells[name]))
+                    cells[name] = list(map(as_cell, cells[name]))
             for row in zip(*cells.values(), strict=True):
                 writer.writerow([game, *row])
                 game += 1
-
-
-def _as_text(name: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def show_agents() -> None:
@@ -55,55 +52,42 @@ def show_agents() -> None:
 
 
 def show(results: dict[str, Any]) -> None:
-    """Print who is better: ratings and shares, then each pairing."""
+    """Print who is better: shares and ratings, then each pairing."""
     console = Console()
     title = (
         f"{results['num_players']} players, {results['deals_played']:,} deals, "
         f"{results['games']:,} games; fair share {results['fair_share']:.3f}"
     )
-    interval = f"{results['confidence']:.4g}"
-    board = _table(title, "agent", "rating", interval, "share", interval, "decided", "cut off")
-    standings = {row["agent"]: row for row in results["standings"]}
-    for rating in results["ratings"]:
-        row = standings[rating["agent"]]
-        board.add_row(
-            Text(row["agent"]),
-            f"{rating['rating']:+.2f}",
-            f"{rating['low']:+.2f} {rating['high']:+.2f}",
-            f"{row['win_share']:.3f}",
-            f"{row['low']:.3f} {row['high']:.3f}",
-            _share(row["decided_share"]),
-            f"{row['cut_off_share']:.1%}",
-        )
-    duels = _table(
-        "each against each", "agent", "against", "share", interval, "decided", "is", "games"
-    )
-    for pair in results["pairings"]:
-        share, low, high = (f"{pair[name]:.3f}" for name in ("win_share", "low", "high"))
-        duels.add_row(
-            Text(pair["agent"]),
-            Text(pair["against"]),
-            share,
-            f"{low} {high}",
-            _share(pair["decided_share"]),
-            pair["verdict"],
-            f"{pair['games']:,}",
-        )
-    console.print(board)
-    console.print(duels)
+    shown = tables.tables(results)
+    console.print(_drawn(title, shown["standings"].only(*BOARD)))
+    title = f"each against each, {results['pairings'][0]['games']:,} games a pairing"
+    console.print(_drawn(title, shown["pairings"].only(*DUELS)))
+    if "groups" in shown:
+        console.print(_drawn("recipes over their training seeds", shown["groups"]))
     for warning in results["warnings"]:
         console.print(warning, highlight=False, markup=False)
     console.print(in_words(results["plan"]), highlight=False)
 
 
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _drawn(title: str, table: tables.Table) -> Table:
+    """A table of a run, for the terminal."""
+    headings = (column.heading.replace(" ", "\n") for column in table.columns)
+    drawn = _table(title, *headings)
+    for row in table.rows:
+        drawn.add_row(*(Text(_narrow(column, row)) for column in table.columns))
+    return drawn
+
+
+def _narrow(column: tables.Column, row: dict[str, Any]) -> str:
+    """A cell; the ends of an interval without what a page has around them."""
+    text = column.text(row)
+    return text.strip("[]").replace(",", "") if column.kind == "interval" else text
 
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name in columns:
-        words = name in ("agent", "against", "is", "what it does")
+        words = name in ("agent", "against", "group", "is", "what it does")
         justify: Literal["left", "right"] = "left" if words else "right"
         table.add_column(name, justify=justify, no_wrap=not words, overflow="fold")
     return table

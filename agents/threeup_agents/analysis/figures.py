@@ -1,18 +1,27 @@
 """The pictures of a report and of the notebooks, as SVG text."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from threeup_agents.plots import BLUE, GREY, INK, as_svg, style
+from threeup_agents.analysis.tables import order
+from threeup_agents.plots import BLUE, GREY, GRID, as_svg, style
+
+_BLACK: Final = "#101010"
+_WHITE: Final = "#fafafa"
+"""Of the words on coloured cells; the cells are the same on dark paper, so these are too."""
+_MOST_ODDS: Final = 3.0
 
 
 def ratings(results: dict[str, Any]) -> str:
-    """Ratings with their intervals, best on top."""
-    rows = results["ratings"][::-1]
+    """Ratings with their intervals, in the order of the standings."""
+    place = {name: i for i, name in enumerate(order(results))}
+    rows = sorted(results["ratings"], key=lambda row: -place[row["agent"]])
     with style():
-        figure = Figure(figsize=(8, 0.9 + 0.34 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(5.4, 0.9 + 0.34 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
         values = np.array([row["rating"] for row in rows])
         reach = np.array(
@@ -22,7 +31,7 @@ def ratings(results: dict[str, Any]) -> str:
         axes.set_yticks(range(len(rows)), [row["agent"] for row in rows])
         axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
-        axes.grid(axis="x", color="#eceef2")
+        axes.grid(axis="x", color=GRID)
         axes.set_axisbelow(True)
         axes.set_xlabel("Plackett-Luce rating")
         return as_svg(figure)
@@ -30,7 +39,7 @@ def ratings(results: dict[str, Any]) -> str:
 
 def heat_map(results: dict[str, Any]) -> str:
     """Win share of each agent (row) at a table of each other one (column)."""
-    names = [row["agent"] for row in results["ratings"]]
+    names = order(results)
     size = len(names)
     shares = np.full((size, size), np.nan)
     words = {}
@@ -46,15 +55,34 @@ def heat_map(results: dict[str, Any]) -> str:
     with style():
         figure = Figure(figsize=(2.4 + 0.75 * size, 1.2 + 0.5 * size), layout="constrained")
         axes = figure.add_subplot()
-        axes.imshow(odds, cmap="RdBu", vmin=-3, vmax=3, aspect="auto")
+        colours = colormaps["RdBu"](odds / (2 * _MOST_ODDS) + 0.5)
         for (i, j), word in words.items():
-            color = "white" if abs(odds[i, j]) > 2 else INK
-            axes.text(j, i, word, ha="center", va="center", color=color)
+            cell = tuple(map(float, colours[i, j, :3]))
+            axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=cell, linewidth=0))
+            axes.text(j, i, word, ha="center", va="center", color=word_colour(cell))
+        axes.set_xlim(-0.5, size - 0.5)
+        axes.set_ylim(size - 0.5, -0.5)
         axes.set_xticks(range(size), names, rotation=30, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(size), names)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         return as_svg(figure)
+
+
+def word_colour(cell: tuple[float, ...]) -> str:
+    """Black or white: whichever stands out more on a cell of a colour, red, green, blue in 0..1.
+
+    By relative luminance (Web Content Accessibility Guidelines 2.2), in which the contrast to
+    black is the greater one from 0.179 on.
+
+    >>> word_colour((1, 1, 0)) == word_colour((0, 1, 0)) == "#101010"
+    True
+    >>> word_colour((0, 0, 1)) == word_colour((0.5, 0, 0)) == "#fafafa"
+    True
+    """
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in cell]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return _BLACK if luminance > 0.179 else _WHITE
 
 
 def seats(results: dict[str, Any]) -> str:

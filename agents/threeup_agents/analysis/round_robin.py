@@ -7,6 +7,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from threeup_agents.analysis import sequences
+from threeup_agents.analysis.examples import examples
 from threeup_agents.analysis.pilot import deals_needed
 from threeup_agents.analysis.rated_games import RatedGames
 from threeup_agents.analysis.statistics import (
@@ -37,6 +39,8 @@ class Analysis:
         outcome: its games; at least two agents.
         confidence: of all intervals.
         half_width: what `plan` should reach.
+        until: the half-width that the run plays for; then the intervals of win shares and the
+            p-values are those of confidence sequences, which such stopping leaves valid.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Analysis:
         outcome: Outcome,
         confidence: float = CONFIDENCE,
         half_width: float = 0.01,
+        until: float | None = None,
     ) -> None:
         self._names = outcome.agents
         self._matches = outcome.matches
@@ -53,6 +58,7 @@ class Analysis:
         self._seed = settings.seed
         self._confidence = confidence
         self._half_width = half_width
+        self._until = until
         # Share, place and cut-off by deal of each agent at a table of each other one.
         self._duels: dict[tuple[str, str], Values] = {}
         for match in self._pairs:
@@ -84,6 +90,7 @@ class Analysis:
             "seats": self.seats(),
             "length": self.length(),
             "plan": self.plan(),
+            "examples": examples(self._matches),
             "timing": self.timing(),
         }
 
@@ -109,7 +116,7 @@ class Analysis:
         """
         pairs = list(combinations(self._names, 2))
         differences = np.array([self._duels[a, b][0] - self._duels[b, a][0] for a, b in pairs])
-        corrected = holm(p_values(differences))
+        corrected = holm(self._p_values(differences))
         found: dict[tuple[str, str], Row] = {}
         for (a, b), difference, p in zip(pairs, differences, corrected.tolist(), strict=True):
             separable = p < 1 - self._confidence
@@ -173,8 +180,8 @@ class Analysis:
         """Differences between the overall shares of two agents on the same deals."""
         pairs = list(combinations(self._names, 2))
         values = np.array([self._overall(a)[0] - self._overall(b)[0] for a, b in pairs])
-        corrected = holm(p_values(values))
-        intervals = mean_intervals(values, self._confidence, least=-1)
+        corrected = holm(self._p_values(values))
+        intervals = self._shares(values, least=-1)
         return [
             {"agent": a, "against": b}
             | _flat("difference", interval)
@@ -221,7 +228,7 @@ class Analysis:
             rows.append({"agent": name, "decisions": decisions, "seconds": seconds})
         return rows
 
-    def second_views(self) -> list[Row]:
+    def second_views(self) -> Row:
         """Alpha-rank and Nash averaging, by OpenSpiel."""
         from threeup_agents.analysis.second_views import second_views  # needs an extra
 
@@ -237,6 +244,11 @@ class Analysis:
         """Whether every pair is told apart."""
         return all(row["verdict"] != "not separable" for row in self.verdicts().values())
 
+    def is_narrow(self) -> bool:
+        """Whether the interval of every pairing's win share is as narrow as the run plays for."""
+        shares = self._shares(np.array([values[0] for values in self._duels.values()]))
+        return all(share.high - share.low <= 2 * (self._until or 0) for share in shares)
+
     def _overall(self, name: str) -> Values:
         """Share, place and cut-off by deal over all other agents; `[3, D]`."""
         own = [values for (agent, _), values in self._duels.items() if agent == name]
@@ -248,9 +260,22 @@ class Analysis:
         stacked = np.array(values)
         most = (1, self._num_players, 1)
         least = (0, 1, 0)
-        return [
-            mean_intervals(stacked[:, i], self._confidence, least[i], most[i]) for i in range(3)
+        places_and_cuts = [
+            mean_intervals(stacked[:, i], self._confidence, least[i], most[i]) for i in (1, 2)
         ]
+        return [self._shares(stacked[:, 0]), *places_and_cuts]
+
+    def _shares(self, values: Values, least: float = 0) -> list[Interval]:
+        """Intervals of win shares or their differences; `[K, D]`."""
+        if self._until is None:
+            return mean_intervals(values, self._confidence, least)
+        return sequences.intervals(values, self._until, self._confidence, least)
+
+    def _p_values(self, differences: Values) -> npt.ArrayLike:
+        """Of "the mean is 0", for each row; `[K, D]`."""
+        if self._until is None:
+            return p_values(differences)
+        return sequences.p_values(differences, self._until)
 
     def _num_games(self, key: tuple[str, str]) -> int:
         return int(self._duels[key].shape[1]) * self._num_players

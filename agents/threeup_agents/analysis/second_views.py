@@ -11,6 +11,12 @@ import numpy.typing as npt
 from threeup_agents.analysis.statistics import CONFIDENCE, expanded
 
 RESAMPLES: Final = 200
+ALPHA: Final = 10.0
+"""Strength of selection in alpha-rank. With none bounded (Rowland et al. 2019) any advantage,
+however small, takes over the whole population, and the masses jump with the noise."""
+POPULATION: Final = 50
+"""Members of that population: a win share that is 0.01 higher takes over exp(4.9) times as
+often as it is taken over."""
 
 
 def check_installed() -> None:
@@ -33,7 +39,7 @@ def second_views(
     advantages: npt.NDArray[np.float64],
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
-) -> list[dict[str, Any]]:
+) -> dict[str, Any]:
     """Both views of each agent, with intervals by bootstrap over deals.
 
     Args:
@@ -44,9 +50,9 @@ def second_views(
         confidence: of the intervals.
 
     Returns:
-        A row an agent: `alpha_rank`, its mass in the evolutionary dynamics (Omidshafiei et
-        al. 2019), and `nash_value`, its advantage over the Nash mixture of all agents
-        (Balduzzi et al. 2018), 0 for those in it.
+        `alpha` and `population`, and a row an agent: `alpha_rank`, its mass in the
+        evolutionary dynamics (Omidshafiei et al. 2019), and `nash_value`, its advantage over
+        the Nash mixture of all agents (Balduzzi et al. 2018), 0 for those in it.
     """
     num_deals = len(advantages)
     even = np.full(num_deals, 1 / num_deals)
@@ -68,7 +74,8 @@ def second_views(
             row[f"{prefix}_low"] = float(low[view, i])
             row[f"{prefix}_high"] = float(high[view, i])
         rows.append(row)
-    return sorted(rows, key=lambda row: (-row["nash_value"], -row["alpha_rank"]))
+    rows.sort(key=lambda row: (-row["nash_value"], -row["alpha_rank"]))
+    return {"alpha": ALPHA, "population": POPULATION, "agents": rows}
 
 
 def _views(advantage: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -79,7 +86,6 @@ def _views(advantage: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
     # OpenSpiel asks for exact antisymmetry.
     exact = np.triu(advantage, 1) - np.triu(advantage, 1).T
-    # Infinite alpha: any advantage, however small, takes over the whole population.
-    masses = alpharank.compute([(1 + exact) / 2], use_inf_alpha=True)[2]
+    masses = alpharank.compute([(1 + exact) / 2], m=POPULATION, alpha=ALPHA)[2]
     _, values = nash_averaging(pyspiel.create_matrix_game(exact, -exact))
     return np.array([masses, np.minimum(values.ravel(), 0)])

@@ -1,5 +1,6 @@
 """A game of a run once more: played again as it was, in words or as a recording."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -84,25 +85,69 @@ def recording_of(folder: Path, game: int, trust: bool = False) -> Recording:
     return _stored_game(folder, game, trust)[3]
 
 
+def recordings_of(
+    folder: Path, games: Sequence[int], most_seconds: float = math.inf, trust: bool = False
+) -> dict[int, Recording]:
+    """Play games of a run once more; those of one block together.
+
+    Args:
+        folder: of the run.
+        games: their numbers in `games.csv`.
+        most_seconds: that their agents took in all for the blocks of the games given back;
+            a block beyond that is left out, in the order of `games`.
+        trust: see `replay`.
+
+    Raises:
+        ValueError: no such run or game, or its agents now play otherwise.
+    """
+    results = _read_results(folder)
+    blocks: dict[tuple[LineUp, int], tuple[Match, dict[int, tuple[int, int]]]] = {}
+    for game in games:
+        line_up, deal, rotation = _find(results, game)
+        stored = _block_of(folder, results, line_up, deal)
+        key = line_up, int(stored.deal[0])
+        blocks.setdefault(key, (stored, {}))[1][game] = deal, rotation
+    found: dict[int, Recording] = {}
+    for stored, wanted in blocks.values():
+        most_seconds -= float(stored.seconds.sum())
+        if most_seconds >= 0:
+            found |= _recorded(stored, wanted, results["settings"], trust)
+        else:
+            most_seconds += float(stored.seconds.sum())
+    return found
+
+
 def _stored_game(folder: Path, game: int, trust: bool) -> tuple[Match, int, int, Recording]:
     """The block that holds a game, its row there, its rotation, and the game itself."""
     results = _read_results(folder)
     line_up, deal, rotation = _find(results, game)
     stored = _block_of(folder, results, line_up, deal)
     row = (deal - int(stored.deal[0])) * len(line_up) + rotation
-    settings = results["settings"]
-    which = settings["variant"], settings["deal_set"], settings["seed"]
-    decks = decks_of(int(stored.deal[-1]) + 1, len(line_up), *which)
-    actions = _actions_again(stored, decks, row, settings, trust)
-    names = tuple(line_up[place] for place in np.argsort(stored.seat[row]))
-    recording = Recording(
-        tuple(decks[deal].tolist()),
-        names,
-        tuple(actions),
-        settings["variant"],
-        settings["max_steps"],
-    )
+    where = {game: (deal, rotation)}
+    recording = _recorded(stored, where, results["settings"], trust)[game]
     return stored, row, rotation, recording
+
+
+def _recorded(
+    stored: Match, wanted: dict[int, tuple[int, int]], settings: dict[str, Any], trust: bool
+) -> dict[int, Recording]:
+    """Games of a block, each by its number: its deal and rotation."""
+    line_up = stored.line_up
+    size, first = len(line_up), int(stored.deal[0])
+    which = settings["variant"], settings["deal_set"], settings["seed"]
+    decks = decks_of(int(stored.deal[-1]) + 1, size, *which)
+    rows = {game: (deal - first) * size + turned for game, (deal, turned) in wanted.items()}
+    actions = _actions_again(stored, decks, set(rows.values()), settings, trust)
+    return {
+        game: Recording(
+            tuple(decks[deal].tolist()),
+            tuple(line_up[place] for place in np.argsort(stored.seat[rows[game]])),
+            tuple(actions[rows[game]]),
+            settings["variant"],
+            settings["max_steps"],
+        )
+        for game, (deal, _) in wanted.items()
+    }
 
 
 def _read_results(folder: Path) -> dict[str, Any]:
@@ -152,13 +197,18 @@ def _block_of(folder: Path, results: dict[str, Any], line_up: LineUp, deal: int)
 
 
 def _actions_again(
-    stored: Match, decks: npt.NDArray[np.int8], row: int, settings: dict[str, Any], trust: bool
-) -> list[int]:
+    stored: Match,
+    decks: npt.NDArray[np.int8],
+    wanted: set[int],
+    settings: dict[str, Any],
+    trust: bool,
+) -> dict[int, list[int]]:
     """Play a whole block again, since its agents' streams run through all its games."""
-    actions: list[int] = []
+    actions: dict[int, list[int]] = {row: [] for row in wanted}
 
     def watch(batch: Batch, rows: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> None:
-        actions.extend(chosen[rows == row].tolist())
+        for row, taken in actions.items():
+            taken.extend(chosen[rows == row].tolist())
 
     entrants = _specs_of(stored.line_up, settings["agents"])
     specs.check_trusted(entrants.values(), "replay", trust)
@@ -174,7 +224,8 @@ def _actions_again(
         seats=stored.seat[:: stored.num_players],
         terms=Terms(trust=trust),
     )
-    if stored.course[row] not in (0, again.course[row]):  # 0: a shipped ladder's, not kept
+    # A shipped ladder keeps no courses: its are 0.
+    if any(stored.course[row] not in (0, again.course[row]) for row in wanted):
         raise ValueError(
             "replay: expected the course that the run holds; its agents now play otherwise "
             "(another version of the code or of a policy)"
