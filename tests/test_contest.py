@@ -2,7 +2,9 @@
 
 import html
 import json
+import os
 import re
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -163,6 +165,42 @@ def test_a_folder_goes_on_with_the_same_object_and_refuses_another(tmp_path: Pat
         round_robin([("c", Counting(2)), "greedy"], deals=6, out=tmp_path)
     with pytest.raises(ValueError, match="holds a run with agent greedy "):
         round_robin([("c", Counting(1)), ("greedy", lowest)], deals=6, out=tmp_path)
+
+
+SCRIPT = """
+import numpy as np
+from threeup_agents.arena.entrants import Given
+from threeup_agents.arena.provenance import agent_hash
+
+WEIGHTS = np.ones(94)
+
+class Mine:
+    def act(self, observations, action_masks):
+        return (action_masks * WEIGHTS).argmax(axis=1)
+
+def last(observation, mask):
+    return int(np.flatnonzero(mask * WEIGHTS)[-1])
+
+print(agent_hash(Given(Mine()), 2), agent_hash(Given(last), 2))
+"""
+
+
+def test_the_agents_of_a_script_have_the_same_hashes_when_it_is_run_again(tmp_path: Path) -> None:
+    path = [str(Path(__file__).parents[1]), str(Path(threeup_agents.__file__).parents[1])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
+
+    def hashes(script: str) -> list[str]:
+        (tmp_path / "script.py").write_text(script)
+        command = [sys.executable, str(tmp_path / "script.py")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    first = hashes(SCRIPT)
+    assert len(set(first)) == 2
+    assert hashes(SCRIPT) == first
+    assert all(
+        old != new for old, new in zip(first, hashes(SCRIPT.replace("94", "95")), strict=True)
+    )
 
 
 def test_what_a_function_refers_to_is_part_of_its_hash() -> None:

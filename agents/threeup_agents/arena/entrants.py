@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import cloudpickle
 
@@ -14,6 +14,11 @@ from threeup_agents.arena.terms import Terms, try_out
 from threeup_agents.outside.functions import agent_of
 from threeup_env.agent import Agent, name_of
 from threeup_env.engine.batch import Batch
+
+_CLASS_IDS: Final[Mapping[str, type]] = getattr(
+    cloudpickle.cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID", {}
+)
+"""The random ids of classes that cloudpickle has written or read here."""
 
 
 class Given:
@@ -47,6 +52,20 @@ class Given:
             self.unpickled_for = f"{type(error).__name__}: {error}"
             self._thing = thing
         self(0)
+
+    def identity(self) -> bytes | None:
+        """What tells the object from others: its pickle, None if it has none.
+
+        cloudpickle gives a class without a module a random id, which is left out. So a script that
+        is run again goes on with its folder. Where a pickle differs from one process to the next,
+        because of a set of texts or a notebook's names for its cells, the folder is refused.
+        """
+        if self.pickled is None:
+            return None
+        told = self.pickled
+        for random_id in _CLASS_IDS:
+            told = told.replace(random_id.encode(), b"")
+        return told
 
     def __call__(self, seed: int) -> Agent:
         """Make the agent of a block of games."""

@@ -43,7 +43,8 @@ def agent_hash(entrant: Entrant, num_players: int, trust: bool = False) -> str |
     """
     if isinstance(entrant, Given):
         home = [] if entrant.home is None else sorted(own_files(entrant.home))
-        return None if entrant.pickled is None else _digest(home, entrant.pickled)
+        told = entrant.identity()
+        return None if told is None else _digest(home, told)
     assert isinstance(entrant, str)
     agent = specs.make_any(entrant, trust=trust)
     files = specs.source_files(entrant)
