@@ -455,12 +455,12 @@ def test_errors_are_one_line(
     assert error.count("\n") == 1
 
 
-def policy_in(folder: Path) -> Path:
-    """A run folder with a policy for two players that weighs all actions alike."""
+def policy_in(folder: Path, num_players: int = 2) -> Path:
+    """A run folder with a policy that weighs all actions alike."""
     folder.mkdir()
-    size = observation_size(2)
+    size = observation_size(num_players)
     layer = np.zeros((NUM_ACTIONS, size), np.float32), np.zeros(NUM_ACTIONS, np.float32)
-    ppo.Policy([layer], (2,)).save(folder / "policy.safetensors")
+    ppo.Policy([layer], (num_players,)).save(folder / "policy.safetensors")
     return folder
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import tyro
 
-from threeup_agents.analysis import second_views
+from threeup_agents.analysis import recipes, second_views
 from threeup_agents.analysis.console import show, show_agents, write_games
 from threeup_agents.analysis.examples import KINDS
 from threeup_agents.analysis.round_robin import Analysis
@@ -82,6 +82,9 @@ class Config(Settings):
     confidence sequences, or --max-deals are played, which then counts in place of --deals."""
     max_deals: int = 20_000
     """Deals after which a run with --until-half-width ends anyway."""
+    group: tuple[str, ...] = ()
+    """Training recipes to compare over their seeds, e.g. --group 'runs/a-*' 'best=runs/b-*': the
+    runs that fit a pattern take part, and their shares against --agents are compared."""
     half_width: float = 0.01
     """Half-width of the intervals that the plan of deals is made for."""
     second_views: bool = False
@@ -168,9 +171,8 @@ def compete(config: Config, tell: Callable[[str], None]) -> tuple[dict[str, Any]
     known = ladder.load(config.num_players) if config.ladder else None
     if known is not None:
         config = ladder.join(config, known, config.add)
+    config = whole(config)
     check(config)
-    if config.until_half_width is not None:
-        config = replace(config, deals=config.max_deals)
     with hold(config.out), ladder.folder_with(known, config.out, identity(config)) as folder:
         if config.out is not None:
             write_settings(config.out, config)
@@ -199,6 +201,10 @@ def _compete(
         raise ValueError(f"agents: expected at least 2 that keep the rules; got {outcome.agents}")
     found = analysis(outcome)
     results = facts(config, outcome) | found.results()
+    if config.group:
+        groups = recipes.read_groups(config.group)
+        results["groups"] = recipes.compared(results, groups)
+        results["warnings"] += recipes.warnings(results["groups"])
     if config.second_views:
         results["second_views"] = found.second_views()
     if config.out is not None:
@@ -208,6 +214,7 @@ def _compete(
 
 def _play_part(config: Config, prog: str) -> dict[str, Any]:
     """Play a part of the blocks; there are no results before all are put together."""
+    config = whole(config)
     check(config)
     index, count = parse_part(config.part)
     own = blocks_of(config)[index::count]
@@ -220,6 +227,15 @@ def _play_part(config: Config, prog: str) -> dict[str, Any]:
         print(f"{prog}: {failure}; it left the run", file=sys.stderr)
     print(f"part {config.part}: its games are in {config.out}; threeup merge puts parts together")
     return {"failures": failures}
+
+
+def whole(config: Config) -> Config:
+    """The run with the deals that may have to be played and the runs of its groups."""
+    if config.until_half_width is not None:
+        config = replace(config, deals=config.max_deals)
+    runs = [run for runs in recipes.read_groups(config.group).values() for run in runs]
+    new = (run for run in runs if run not in config.agents)
+    return replace(config, agents=(*config.agents, *new))
 
 
 def check(config: Config) -> None:
@@ -326,7 +342,8 @@ def command(config: Config) -> str:
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         elif field.name == "agents":
-            words += ["--agents", *value]
+            runs = {run for runs in recipes.read_groups(config.group).values() for run in runs}
+            words += ["--agents", *(name for name in value if name not in runs)]
         else:
             words += [f"--{option}", str(value)]
     words += ["--half-width", str(config.half_width)]
@@ -334,6 +351,7 @@ def command(config: Config) -> str:
     if config.until_half_width is not None:
         words += ["--until-half-width", str(config.until_half_width)]
         words += ["--max-deals", str(config.max_deals)]
+    words += ["--group", *config.group] if config.group else []
     words += ["--second-views"] if config.second_views else []
     return shlex.join(words)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import threeup_agents
-from tests.test_evaluate import Cheat
+from tests.test_evaluate import Cheat, policy_in
 from threeup_agents import evaluation, specs
 from threeup_agents.analysis import second_views
 from threeup_agents.analysis.dictionary import KEYS, paths
@@ -41,13 +41,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]
     def with_a_cheat(spec: str, *options: Any) -> threeup_agents.Agent:
         return Cheat() if spec == "cheat" else make(spec, *options)
 
-    names = ("cheat", "random", "greedy", "careful")
+    names = ("cheat", "random", "greedy")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(specs, "make", with_a_cheat)
         patch.setattr(second_views, "check_installed", lambda: None)
         patch.setattr(second_views, "_views", lambda advantage: np.zeros((2, len(advantage))))
-        config = evaluation.Config(names, 3, until_half_width=0.3, max_deals=20, out=folder)
-        evaluation.run(replace(config, second_views=True))
+        for recipe in ("a-1", "a-2", "b-1", "b-2"):
+            policy_in(folder / recipe, 3)
+        config = evaluation.Config(
+            names, 3, until_half_width=0.3, max_deals=12, replays=99, out=folder
+        )
+        groups = f"a={folder}/a-*", f"b={folder}/b-*"
+        evaluation.run(replace(config, second_views=True, group=groups))
     return folder, json.loads((folder / "results.json").read_text())
 
 
@@ -85,13 +90,14 @@ def test_every_table_is_there_in_three_forms_and_in_one_order(
     folder, results = run
     made = tables(results)
     assert set(made) >= {"standings", "pairings", "differences", "mixed", "seats", "second_views"}
+    assert set(made) >= {"recipes", "recipe_differences"}
     files = {path.name for path in (folder / "tables").iterdir()}
     assert files == {f"{name}.{form}" for name in made for form in ("csv", "md", "tex")}
     shares = [row["win_share"] for row in made["standings"].rows]
     assert shares == sorted(shares, reverse=True)
     best = [row["agent"] for row in made["standings"].rows]
     assert list(dict.fromkeys(row["agent"] for row in made["pairings"].rows)) == best
-    assert all(row["difference"] >= 0 for row in made["differences"].rows)
+    assert all(row["difference"] > -1e-12 for row in made["differences"].rows)
     page = (folder / "report.html").read_text()
     firsts = [page.index(f'<td class="words">{name}</td>') for name in best]
     assert firsts == sorted(firsts)

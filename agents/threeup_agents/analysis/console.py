@@ -62,8 +62,10 @@ def show(results: dict[str, Any]) -> None:
     console.print(_drawn(title, shown["standings"].only(*BOARD)))
     title = f"each against each, {results['pairings'][0]['games']:,} games a pairing"
     console.print(_drawn(title, shown["pairings"].only(*DUELS)))
-    if "groups" in shown:
-        console.print(_drawn("recipes over their training seeds", shown["groups"]))
+    if "recipes" in shown:
+        console.print(_drawn("recipes over their training seeds", shown["recipes"]))
+        if "recipe_differences" in shown:
+            console.print(_drawn("", shown["recipe_differences"]))
     for warning in results["warnings"]:
         console.print(warning, highlight=False, markup=False)
     console.print(in_words(results["plan"]), highlight=False)
@@ -87,7 +89,7 @@ def _narrow(column: tables.Column, row: dict[str, Any]) -> str:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name in columns:
-        words = name in ("agent", "against", "group", "is", "what it does")
+        words = name in ("agent", "against", "recipe", "is", "what it does")
         justify: Literal["left", "right"] = "left" if words else "right"
         table.add_column(name, justify=justify, no_wrap=not words, overflow="fold")
     return table

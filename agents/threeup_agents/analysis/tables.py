@@ -72,7 +72,10 @@ def tables(results: Row) -> dict[str, Table]:
     Args:
         results: what `results.json` holds.
     """
-    makers = (standings, pairings, differences, mixed, seats, groups, second_views)
+    makers = (
+        *(standings, pairings, differences, mixed, seats),
+        *(recipes, recipe_differences, second_views),
+    )
     made = (maker(results) for maker in makers)
     return {table.name: table for table in made if table.rows}
 
@@ -163,16 +166,28 @@ def seats(results: Row) -> Table:
     return Table("seats", columns, results["seats"])
 
 
-def groups(results: Row) -> Table:
-    """Recipes over their training seeds."""
+def recipes(results: Row) -> Table:
+    """Training recipes over their seeds."""
     between = interval_heading(results["confidence"])
     columns = (
-        Column("group", ("group",), "{}", "words"),
+        Column("recipe", ("group",), "{}", "words"),
         Column("seeds", ("seeds",), "{:,}"),
         Column("interquartile mean", ("iqm",)),
         Column(between, ("low", "high"), kind="interval"),
     )
-    return Table("groups", columns, (results.get("groups") or {"recipes": []})["recipes"])
+    return Table("recipes", columns, results.get("groups", {"recipes": []})["recipes"])
+
+
+def recipe_differences(results: Row) -> Table:
+    """How far recipes are apart; the one ahead stands first."""
+    columns = (
+        Column("recipe", ("group",), "{}", "words"),
+        Column("against", ("against",), "{}", "words"),
+        Column("difference", ("difference",), "{:+.3f}"),
+        Column(interval_heading(results["confidence"]), ("low", "high"), "{:+.3f}", "interval"),
+    )
+    rows = results.get("groups", {"differences": []})["differences"]
+    return Table("recipe_differences", columns, rows)
 
 
 def second_views(results: Row) -> Table:
