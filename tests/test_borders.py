@@ -16,7 +16,8 @@ import threeup_env
 from threeup_agents.arena.deals import draw_deals
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.run_folder import Folder
-from threeup_agents.evaluation import Config, check, main
+from threeup_agents.competition import check
+from threeup_agents.evaluation import Config, main
 from threeup_agents.players import policy
 from threeup_agents.replay.from_run import replay
 from threeup_agents.replay.recording import Recording

@@ -40,9 +40,10 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.play": "specs arena replay engine view",
     "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
     "threeup_agents.exact": "files specs players arena engine agent",
-    "threeup_agents.evaluation": "files specs arena analysis replay engine",
-    "threeup_agents.merge": "files arena evaluation",
-    "threeup_agents.contest": "specs arena analysis evaluation",
+    "threeup_agents.competition": "files arena analysis replay engine",
+    "threeup_agents.evaluation": "files specs arena analysis replay competition",
+    "threeup_agents.merge": "files arena competition evaluation",
+    "threeup_agents.contest": "specs arena analysis competition",
     "threeup_agents": "specs contest agent",
     "threeup_agents.__main__": "evaluation exact merge training play replay",
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from threeup_agents import evaluation, specs
+from threeup_agents import competition, specs
 from threeup_agents.arena.entrants import Given, check_names
 from threeup_agents.arena.match import Match
 from threeup_agents.arena.play import Entrant
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Config(evaluation.Config):
+class Config(competition.Config):
     """A run to which objects are given, of which `agents` holds the names alone."""
 
     given: Mapping[str, Given] = field(default_factory=dict)
@@ -130,7 +130,7 @@ def round_robin(
         seed: starts the deals, the agents' choices and the resampling.
         workers: processes.
         options: the other options of `threeup evaluate`, by their names in
-            `threeup_agents.evaluation.Config`; `trust=True` is `--trust`.
+            `threeup_agents.competition.Config`; `trust=True` is `--trust`.
 
     Raises:
         ValueError: too few agents, one that is none, two of one name, or a number out of range.
@@ -169,7 +169,7 @@ def round_robin(
         given=given,
         **options,
     )
-    return Result(*evaluation.compete(config, lambda words: warnings.warn(words, stacklevel=3)))
+    return Result(*competition.compete(config, lambda words: warnings.warn(words, stacklevel=3)))
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

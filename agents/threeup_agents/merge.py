@@ -13,7 +13,7 @@ from typing import Annotated
 
 import tyro
 
-from threeup_agents import evaluation
+from threeup_agents import competition, evaluation
 from threeup_agents.arena.merging import blocks_of, merge, missing
 from threeup_agents.files import hold
 
@@ -57,7 +57,7 @@ def run(config: Config) -> int:
         games = sum(block.games for block in blocks_of(settings))
         print(
             f"{config.out}: {games - sum(block.games for block in rest):,} of {games:,} games; to "
-            f"play the others: {evaluation.command(whole)} --out {shlex.quote(str(config.out))}"
+            f"play the others: {competition.command(whole)} --out {shlex.quote(str(config.out))}"
         )
         return 0
     return evaluation.AGENT_LEFT if evaluation.run(whole)["failures"] else 0
