@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.arena.referee import as_ids
+from threeup_agents.arena.threads import one_blas_thread
 from threeup_agents.programs.child import FailureError
 from threeup_env.agent import has_memory
 
@@ -69,6 +70,7 @@ class Host:
         """Make the next agent by a function without arguments, pickled."""
         self._agent = None
         self._agent = pickle.loads(maker)()
+        one_blas_thread()  # from here on: the process asks agents for nothing else
         return MEMORY if has_memory(self._agent) else DONE
 
     def begin(

@@ -154,7 +154,7 @@ def play_blocks(
     if backend == "ray":
         register_ray()
     run = _Run(settings, folder, workers, backend)
-    with Bar("playing", sum(block.games for block in blocks)) as bar:
+    with keeping_processes(), Bar("playing", sum(block.games for block in blocks)) as bar:
         run.play(blocks, bar)
     return run.failures
 
