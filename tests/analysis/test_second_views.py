@@ -16,18 +16,18 @@ def openspiel() -> None:
 
 
 def by_hand(advantage: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Alpha-rank of one population of a constant-sum game (Omidshafiei et al. 2019, eqs. 11, 12).
+    """Alpha-rank of one population of m members (Omidshafiei et al. 2019).
 
-    A mutant's line takes the population over with probability
-    (1 - exp(-u)) / (1 - exp(-m u)), u being alpha m / (m - 1) times its payoff above one half;
-    the masses are the stationary distribution of that chain.
+    A mutant's line takes the population over with probability (1 - exp(-u)) / (1 - exp(-m u)),
+    u being alpha times how much more it gets from the others than they from it; the masses are
+    the stationary distribution of that chain.
     """
     size = len(advantage)
     chain = np.zeros((size, size))
     for old in range(size):
         for new in range(size):
             if new != old:
-                u = ALPHA * POPULATION / (POPULATION - 1) * advantage[new, old] / 2
+                u = ALPHA * advantage[new, old]
                 taken = 1 / POPULATION if u == 0 else np.expm1(-u) / np.expm1(-POPULATION * u)
                 chain[old, new] = taken / (size - 1)
         chain[old, old] = 1 - chain[old].sum()
@@ -66,7 +66,7 @@ def test_a_small_advantage_does_not_take_all_and_a_large_one_does() -> None:
         second_views(("a", "b"), np.array([advantage] * 10), np.random.default_rng(1))["agents"][0]
         for advantage in (small, large)
     )
-    # exp(alpha x members x 0.005) to 1.
-    assert one["alpha_rank"] == pytest.approx(1 / (1 + np.exp(-2.5)), abs=1e-6)
+    # The ratio of the two chances of taking over is exp((m - 1) u), by their formula.
+    assert one["alpha_rank"] == pytest.approx(1 / (1 + np.exp(-4.9)), abs=1e-6)
     assert other["alpha_rank"] == pytest.approx(1)
     assert other["nash_value"] == pytest.approx(0, abs=1e-6)
