@@ -1,7 +1,7 @@
 """What every test shares."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,34 @@ def browser(tmp_path: Path) -> Iterator[Any]:
     driver = chromium.start(tmp_path / "profile")
     yield driver
     driver.quit()
+
+
+ALLOWED = ("platform: ", "Skipping benchmark ")
+
+
+def strict(report: Any) -> Any:
+    """In CI a test that isn't run has failed, but for what the platform doesn't have.
+
+    Elsewhere whoever lacks an extra may run the rest.
+    """
+    if os.environ.get("THREEUP_SKIPS") == "platform" and report.skipped:
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if not hasattr(report, "wasxfail") and not reason.startswith(ALLOWED):
+            report.outcome = "failed"
+            report.longrepr = f"skipped, which only the platform excuses here: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Judge the skips of tests."""
+    return strict((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """Judge the skips of whole modules."""
+    return strict((yield))
 
 
 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":

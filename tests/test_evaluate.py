@@ -113,6 +113,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> No
     assert results[0] == results[1]
 
 
+@pytest.mark.part
 @pytest.mark.slow
 def test_a_local_ray_gives_the_same_results() -> None:
     ray = pytest.importorskip("ray")

@@ -9,7 +9,7 @@ import pytest
 from tests.chromium import PHONE, open_page
 from threeup_agents import evaluation
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.part]
 DESK = (1280, 800)
 
 

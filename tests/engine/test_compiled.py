@@ -122,7 +122,7 @@ def test_where_neither_package_nor_home_is_writable_temporary_files_serve(
     assert len(kept(folder)) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have no number here")
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="platform: users have no number here")
 def test_a_temporary_folder_that_others_may_write_to_is_not_trusted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -379,7 +379,9 @@ print(resident() - before)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size is read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="platform: the size is read from /proc"
+)
 @pytest.mark.parametrize("face", ["vector", "gym"])
 def test_memory_stays_flat_over_100_000_steps(face: str) -> None:
     # A process of its own: in this one, memory that an earlier test gave back would hide growth.

@@ -10,9 +10,19 @@ from tests.chromium import LAPTOP, PHONE, open_page
 from tests.replay.test_replay import random_game
 from threeup_agents.replay.page import page
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
-ui = pytest.importorskip("selenium.webdriver.support.ui")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.part]
+
+
+def select(element: Any) -> Any:
+    from selenium.webdriver.support.ui import Select
+
+    return Select(element)
+
+
+def waiting(browser: Any, seconds: float) -> Any:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(browser, seconds)
 
 
 @pytest.fixture
@@ -39,7 +49,7 @@ def test_every_control_works(
     assert at("step").text == "7 / 20"
     drawn = at("table").get_attribute("innerHTML")
     for name in ("seat 1", "spectator", "open"):
-        ui.Select(at("view")).select_by_visible_text(name)
+        select(at("view")).select_by_visible_text(name)
         assert (at("table").get_attribute("innerHTML") == drawn) is (name == "open")
     if path := os.environ.get("THREEUP_SCREENSHOTS"):
         browser.save_screenshot(str(Path(path) / f"page-{size[0]}-{colours}.png"))
@@ -49,10 +59,11 @@ def test_every_control_works(
 
 def test_keys_work(browser: Any, page_file: Path) -> None:
     at = open_page(browser, page_file, LAPTOP)
-    keys = webdriver.Keys
+    from selenium.webdriver import Keys
+
     body = browser.find_element("tag name", "body")
-    moves = [(keys.ARROW_RIGHT, 1), (keys.ARROW_RIGHT, 2), (keys.ARROW_LEFT, 1), (keys.END, 20)]
-    for key, step in [*moves, (keys.HOME, 0), (keys.ARROW_LEFT, 0)]:
+    moves = [(Keys.ARROW_RIGHT, 1), (Keys.ARROW_RIGHT, 2), (Keys.ARROW_LEFT, 1), (Keys.END, 20)]
+    for key, step in [*moves, (Keys.HOME, 0), (Keys.ARROW_LEFT, 0)]:
         body.send_keys(key)
         assert at("step").text == f"{step} / 20"
     body.send_keys("v")
@@ -61,12 +72,12 @@ def test_keys_work(browser: Any, page_file: Path) -> None:
 
 def test_it_plays_to_the_end_and_pauses(browser: Any, page_file: Path) -> None:
     at = open_page(browser, page_file, LAPTOP)
-    ui.Select(at("speed")).select_by_visible_text("fast")
+    select(at("speed")).select_by_visible_text("fast")
     at("play").click()
     assert at("play").text == "Pause"
-    ui.WebDriverWait(browser, 5).until(lambda _: not at("step").text.startswith("0 "))
+    waiting(browser, 5).until(lambda _: not at("step").text.startswith("0 "))
     at("play").click()
     assert at("play").text == "Play"
     at("play").click()
-    ui.WebDriverWait(browser, 20).until(lambda _: at("step").text == "20 / 20")
+    waiting(browser, 20).until(lambda _: at("step").text == "20 / 20")
     assert at("play").text == "Play"

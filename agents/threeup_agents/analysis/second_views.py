@@ -15,8 +15,8 @@ ALPHA: Final = 10.0
 """Strength of selection in alpha-rank. With none bounded (Rowland et al. 2019) any advantage,
 however small, takes over the whole population, and the masses jump with the noise."""
 POPULATION: Final = 50
-"""Members of that population: a win share that is 0.01 higher takes over exp(4.9) times as
-often as it is taken over."""
+"""Members of that population: an advantage of 0.01 takes over exp(4.9) times as often as it is
+taken over; the exponent is alpha x 49 x 0.01."""
 
 
 def check_installed() -> None:
@@ -27,6 +27,7 @@ def check_installed() -> None:
     """
     try:
         import cvxpy  # noqa: F401 - what OpenSpiel's Nash averaging needs
+        import networkx  # noqa: F401 - what its alpha-rank needs
         import pyspiel  # noqa: F401 - OpenSpiel itself
     except ImportError as error:
         raise ImportError(
