@@ -37,6 +37,7 @@ def test_the_contract_is_held_by_every_agent_that_has_a_name() -> None:
     named = {spec.replace(":4", ":N") for spec in SPECS}
     from_outside = {"FOLDER", "FILE.py:NAME?depth=3", "package.module:NAME", "NAME=SPEC"}
     from_outside |= {"FILE.onnx", "FILE.pt", "FILE.zip"}
+    from_outside |= {"program:COMMAND", "exact"}  # tests/arena and tests/exact play these
     assert named | from_outside == set(threeup_agents.SPECS)
 
 

@@ -113,9 +113,11 @@ class Cheat:
 def test_an_agent_that_leaves_every_part_leaves_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make = specs.make
+    make = specs.make_any
     monkeypatch.setattr(
-        specs, "make", lambda spec, *rest: Cheat() if spec == "cheat" else make(spec, *rest)
+        specs,
+        "make_any",
+        lambda spec, *rest, **named: Cheat() if spec == "cheat" else make(spec, *rest, **named),
     )
     agents = ["--agents", "cheat", "random", "greedy"]
     for i in (1, 2):
@@ -221,4 +223,4 @@ def test_a_part_needs_a_folder_and_all_games(
 ) -> None:
     for options in ([], ["--stop-when-separable", "--out", str(tmp_path)]):
         assert evaluation.main([*RUN, "--part", "1/2", *options]) == 2
-        assert "part: expected a run with --out and without" in capsys.readouterr().err
+        assert "part: expected a run with --out that doesn't stop early" in capsys.readouterr().err

@@ -137,7 +137,7 @@ def _compete(
     if config.second_views:
         results["second_views"] = found.second_views()
     if config.out is not None:
-        write(config.out, results, outcome.matches, config.replays)
+        write(config, results, outcome.matches)
     return results, outcome.matches
 
 
@@ -268,20 +268,23 @@ def command(config: Config) -> str:
     return shlex.join(words)
 
 
-def write(
-    folder: Path, results: dict[str, Any], matches: Sequence[Match], num_pairings: int
-) -> None:
+def write(config: Config, results: dict[str, Any], matches: Sequence[Match]) -> None:
     """Write `results.json`, `games.csv`, `tables`, `replays` and `report.html`.
 
-    Each file is written whole or not at all; `num_pairings` have replay pages.
+    Each file is written whole or not at all. Games of objects of Python, which the folder
+    doesn't hold, have no replay pages.
     """
     from threeup_agents.analysis.report import page  # matplotlib takes a second to import
 
+    folder = config.out
+    assert folder is not None
     write_text(folder / RESULTS, json.dumps(results, indent=2) + "\n")
     write_games(folder / "games.csv", matches)
     write_tables(folder / "tables", list(tables(results).values()))
     rows = results["examples"]
     shown = [(row["agent"], row["against"]) for row in tables(results)["pairings"].rows]
     rows = sorted(rows, key=lambda row: shown.index((row["agent"], row["against"])))
-    games = [row[kind] for row in rows[:num_pairings] for kind in KINDS]
+    given = {name for name, who in config.entrants.items() if not isinstance(who, str)}
+    rows = [row for row in rows if not given & {row["agent"], row["against"]}]
+    games = [row[kind] for row in rows[: config.replays] for kind in KINDS]
     write_text(folder / "report.html", page(results, write_pages(folder, games)))

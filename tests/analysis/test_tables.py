@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import threeup_agents
 from tests.test_evaluate import Cheat, policy_in
 from threeup_agents import evaluation, specs
 from threeup_agents.analysis import second_views
@@ -36,14 +35,14 @@ TABLE = Table(
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A run with everything that results can hold: its folder and its results."""
     folder = tmp_path_factory.mktemp("run")
-    make = threeup_agents.make
+    make = specs.make_any
 
-    def with_a_cheat(spec: str, *options: Any) -> threeup_agents.Agent:
-        return Cheat() if spec == "cheat" else make(spec, *options)
+    def with_a_cheat(spec: str, *options: Any, **named: Any) -> Any:
+        return Cheat() if spec == "cheat" else make(spec, *options, **named)
 
     names = ("cheat", "random", "greedy")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specs, "make", with_a_cheat)
+        patch.setattr(specs, "make_any", with_a_cheat)
         patch.setattr(second_views, "check_installed", lambda: None)
         patch.setattr(second_views, "_views", lambda advantage: np.zeros((2, len(advantage))))
         for recipe in ("a-1", "a-2", "b-1", "b-2"):

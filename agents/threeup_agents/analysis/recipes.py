@@ -68,7 +68,8 @@ def compared(results: Row, groups: dict[str, tuple[str, ...]]) -> Row:
     stayed = [row["agent"] for row in results["agents"]]
     kept = {name: tuple(run for run in runs if run in stayed) for name, runs in groups.items()}
     grouped = {run for runs in groups.values() for run in runs}
-    sequence = np.random.SeedSequence(results["seed"], spawn_key=(*STATISTICS, _USE))
+    use = _USE
+    sequence = np.random.SeedSequence(results["seed"], spawn_key=(*STATISTICS, use))
     return compare(
         results["pairings"],
         {name: runs for name, runs in kept.items() if runs},
