@@ -139,6 +139,8 @@ def differences(results: Row) -> Table:
         Column(between, ("low", "high"), "{:+.3f}", "interval"),
         Column("is", ("verdict",), "{}", "verdict"),
         Column("p (Holm)", ("p_holm",), "{:.2g}"),
+        Column("of ratings", ("rating_difference",), "{:+.2f}"),
+        Column(between, ("rating_low", "rating_high"), "{:+.2f}", "interval"),
     )
     return Table("differences", columns, _in_order(rows, results))
 
@@ -226,6 +228,13 @@ def _in_order(rows: Sequence[Row], results: Row) -> list[Row]:
 
 def _turned(row: Row) -> Row:
     """A difference seen from the other side."""
-    ends = {"low": -row["high"], "high": -row["low"]}
     pair = {"agent": row["against"], "against": row["agent"]}
-    return row | pair | ends | {"difference": -row["difference"]}
+    turned = {
+        "difference": -row["difference"],
+        "low": -row["high"],
+        "high": -row["low"],
+        "rating_difference": -row["rating_difference"],
+        "rating_low": -row["rating_high"],
+        "rating_high": -row["rating_low"],
+    }
+    return row | pair | turned
