@@ -1,6 +1,7 @@
 """Exact play: the tree against plain enumeration, the solver against published values."""
 
 import json
+import re
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 import threeup_agents
 from tests.reference import ReferenceGame
+from threeup_agents import evaluation
 from threeup_agents.arena.deals import draw_deals
+from threeup_agents.evaluation import Config
 from threeup_agents.exact import cfr
 from threeup_agents.exact.__main__ import main
 from threeup_agents.exact.exploitability import (
@@ -26,6 +29,8 @@ from threeup_agents.exact.tree import ENDED, Nodes, Tree, build
 from threeup_agents.players.exact import SHIPPED, Exact, MixedStrategy
 from threeup_env import Batch
 from threeup_env.engine.events import event_rows
+
+README = Path(__file__).parents[2] / "README.md"
 
 
 def kuhn() -> Tree:
@@ -292,7 +297,13 @@ def test_the_shipped_strategy_can_hardly_be_exploited() -> None:
     assert len(whole.nodes.seat) == 2_062_049
     # The prototype of another hand: .690 for uniform play and .392 for greedy.
     assert cfr.nash_conv(whole, whole.uniform()) == pytest.approx(0.690, abs=0.0006)
-    assert nash_conv(threeup_agents.make("greedy"), whole, 1) == pytest.approx(0.392, abs=0.0006)
+    stated = re.findall(r"^\| `([\w:]+)` \| (0\.\d+) \|$", README.read_text(), re.MULTILINE)
+    rows = {spec: float(number) for spec, number in stated}
+    assert rows["greedy"] == 0.392
+    assert len(rows) == 7
+    for spec in rows.keys() - {"exact"}:
+        found = nash_conv(threeup_agents.make(spec), whole, samples=4 if ":" in spec else 64)
+        assert found == pytest.approx(rows[spec], abs=0.02), spec
     strategy = as_strategy(whole, MixedStrategy.read(SHIPPED))
     assert cfr.nash_conv(whole, strategy) < 5e-4
     assert cfr.value(whole, strategy) == pytest.approx(0.1337, abs=5e-4)
@@ -319,3 +330,13 @@ def test_the_command_solves_goes_on_and_says_who_is_exploitable(
     assert "holds the run" in capsys.readouterr().err
     assert main([*out, "--iterations", "0"]) == 2
     assert "iterations: expected an integer of at least 1; got 0" in capsys.readouterr().err
+
+
+def test_no_agent_wins_against_the_exact_player_in_the_arena() -> None:
+    # The bank of a block is for loading; both orders of the seats are played on every deal.
+    config = Config(("exact", "greedy", "random"), variant="mini", deals=400, max_steps=40, seed=3)
+    results = evaluation.run(config)
+    assert not results["failures"]
+    shares = {(row["agent"], row["against"]): row for row in results["pairings"]}
+    for other in ("greedy", "random"):  # NashConv is 0.00001: a share of half at the least
+        assert shares["exact", other]["low"] > 0.5
