@@ -21,9 +21,15 @@ from threeup_agents.programs.child import Child, FailureError, TooLongError
 
 IDLE: Final = 8
 """Processes that are kept for the next block: one takes seconds to start."""
-_BOOT: Final = (
-    "import sys; sys.path[:] = sys.argv[1:]; from threeup_agents.arena import host; host.serve()"
-)
+_BOOT: Final = """
+import os, sys
+# Several threads cost a policy's small products more than they save.
+for library in ("OPENBLAS", "MKL", "VECLIB"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+sys.path[:] = sys.argv[1:]
+from threeup_agents.arena import host
+host.serve()
+"""
 
 _idle: dict[tuple[int, str], Child] = {}
 
