@@ -14,7 +14,7 @@ from threeup_env import ACTION_NAMES, VARIANTS, Batch, action_id
 from threeup_env.engine.observation import observation_size
 
 # Sizes of the search agents here are the smallest that still search.
-SPECS = ["random", "greedy", "careful", "flat:4", "search:4", "ppo", "ppo:best"]
+SPECS = ["random", "greedy", "careful", "flat:4", "search:4", "look:4", "ppo", "ppo:best"]
 TABLES = [
     (variant.name, num_players)
     for variant in VARIANTS.values()

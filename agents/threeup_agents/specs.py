@@ -16,6 +16,7 @@ SPECS: Final = {
     "careful": "a hand-written player that counts cards",
     "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
     "search:N": "tree search of N iterations over such worlds",
+    "look:N": "careful while there is a draw pile; then each action played on in N such worlds",
     "ppo": "the shipped policy for the table size it sees, sampled at its temperature",
     "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
     "exact": "the solved variant mini at a table of two, from threeup exact; also exact:FILE",
@@ -83,7 +84,7 @@ def make_any(
 
         return exact.load(Path(spec.removeprefix(_EXACT)) if ":" in spec else None, seed)
     name, colon, number = spec.partition(":")
-    if name in ("flat", "search"):
+    if name in ("flat", "search", "look"):
         return _make_search(name, _count(spec, number), seed, num_threads)
     if not colon and name in ("random", "greedy"):
         from threeup_agents.players import simple
@@ -198,9 +199,9 @@ def is_program(spec: str) -> bool:
 def _make_search(name: str, count: int, seed: int, num_threads: int | None) -> Agent:
     from threeup_agents.search import searchers
 
-    if name == "flat":
-        return searchers.Flat(count, seed, num_threads)
-    return searchers.Search(count, seed, num_threads)
+    kinds = {"flat": searchers.Flat, "search": searchers.Search, "look": searchers.Look}
+    agent: Agent = kinds[name](count, seed, num_threads)
+    return agent
 
 
 def _count(spec: str, number: str) -> int:
@@ -233,7 +234,7 @@ def about(spec: str) -> str:
     name = spec.partition(":")[0]
     if is_program(spec):
         return "a program of its own"
-    if name in ("flat", "search"):
+    if name in ("flat", "search", "look"):
         return SPECS[f"{name}:N"]
     if name == "exact":
         return "a solved game's strategy"

@@ -18,7 +18,7 @@ KEYS: Final = {
         "failures[].deal": "where: the deal",
         "failures[].rotation": "where: how far the line-up was turned",
         "failures[].step": "where: actions taken before",
-        "line_ups[][]": "agents at each table by place; some mixed tables draw an order for each deal",
+        "line_ups[][]": "agents at each table by place; some mixed tables draw one for each deal",
         "engine": "hash of the code of the rules",
         "agents[].agent": "an agent that stayed",
         "agents[].about": "what it does",

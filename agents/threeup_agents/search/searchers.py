@@ -1,4 +1,4 @@
-"""The agents that search: `flat:N` and `search:N`. They see observations and masks only."""
+"""The agents that search: `flat:N`, `search:N`, `look:N`. They see observations and masks only."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +13,7 @@ from joblib import cpu_count
 from threeup_agents.search.decision import DRAWN_WORLDS
 from threeup_agents.search.flat import flat_rows
 from threeup_agents.search.halving import search_rows
+from threeup_agents.search.look import look_rows
 from threeup_agents.search.value import shipped, shipped_file
 from threeup_env.engine.actions import ACTION_NAMES, NUM_ACTIONS, action_id
 from threeup_env.engine.checks import checked_masks, checked_observations
@@ -192,6 +193,29 @@ class Search(_Searcher):
     def data_files(self, num_players: int) -> list[Path]:
         """The value network that it judges by."""
         return [shipped_file(num_players)]
+
+
+class Look(_Searcher):
+    """A look ahead in W drawn worlds where there is no draw pile; elsewhere as `careful`.
+
+    Args:
+        num_worlds: worlds a decision, W.
+        seed: starts the agent's own random stream.
+        num_threads: threads for a batch; None means one for each core.
+    """
+
+    def __init__(self, num_worlds: int, seed: int = 0, num_threads: int | None = None) -> None:
+        super().__init__("look", ahead_rows, num_worlds, seed, num_threads)
+
+    def data_files(self, num_players: int) -> list[Path]:
+        """The value network that it judges by."""
+        return [shipped_file(num_players)]
+
+
+def ahead_rows(observations: npt.NDArray[np.int8], *arguments: Any) -> None:
+    """`look_rows` with the value network of the table size; arguments as there."""
+    kernel: Kernel = look_rows
+    kernel(observations, *arguments, shipped(num_players_of(observations)))
 
 
 def tree_rows(observations: npt.NDArray[np.int8], *arguments: Any) -> None:
