@@ -93,7 +93,7 @@ def show(results: dict[str, Any]) -> None:
     console.print(duels)
     for warning in results["warnings"]:
         console.print(warning, highlight=False, markup=False)
-    console.print(in_words(results["plan"]), highlight=False)
+    console.print(in_words(results), highlight=False)
 
 
 def _share(value: float | None) -> str:

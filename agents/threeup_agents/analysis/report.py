@@ -28,7 +28,7 @@ def page(results: dict[str, Any]) -> str:
         pairings=sorted(
             results["pairings"], key=lambda row: (order[row["agent"]], order[row["against"]])
         ),
-        needed=in_words(results["plan"]),
+        needed=in_words(results),
         ratios=[
             row["variance_ratio"] for row in results["plan"]["pairings"] if row["variance_ratio"]
         ],
