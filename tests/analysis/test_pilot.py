@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.analysis.test_rated_games import duels, scripted
-from threeup_agents.analysis.pilot import deals_needed
-from threeup_agents.arena.pace import seconds_per_deal
+from tests.analysis.test_rated_games import duels
+from threeup_agents.analysis.pilot import in_words, seconds_needed
 
 
 @pytest.mark.parametrize("deals", [5, 10, 50])
@@ -25,11 +24,8 @@ def test_many_deals_plan_for_their_own_deviation() -> None:
 
 
 def test_the_time_of_a_plan_is_that_of_all_line_ups() -> None:
-    # Each has 2 agents of 0.1 s and 1000 decisions on 20 deals: 10 ms and a little a deal.
-    winners = [[i % 2, 0] for i in range(20)]
-    slow, fast = scripted(("a", "b"), winners), scripted(("a", "c"), winners)
-    fast.seconds[:] = 0
-    assert seconds_per_deal(slow) == pytest.approx(0.01, rel=0.05)
-    shares = {match.line_up: match.by_deal(match.win_share[:, 0]) for match in (slow, fast)}
-    plan = deals_needed([slow, fast], shares, half_width=0.05, confidence=0.95)
-    assert plan["seconds"] == pytest.approx(0.01 * plan["deals"], rel=0.05)
+    # Three line-ups of 2 agents with 0.1 s each on 20 deals: 30 ms and a little a deal.
+    results = duels({("a", "b"): 0.6, ("b", "c"): 0.6, ("a", "c"): 0.7}, 20).results()
+    seconds = seconds_needed(results)
+    assert seconds == pytest.approx(0.03 * results["plan"]["deals"], rel=0.05)
+    assert f"{seconds / 60:.0f} minutes on one core" in in_words(results)

@@ -68,7 +68,7 @@ def show(results: dict[str, Any]) -> None:
             console.print(_drawn("", shown["recipe_differences"]))
     for warning in results["warnings"]:
         console.print(warning, highlight=False, markup=False)
-    console.print(in_words(results["plan"]), highlight=False)
+    console.print(in_words(results), highlight=False)
 
 
 def _drawn(title: str, table: tables.Table) -> Table:

@@ -1,7 +1,7 @@
 """How many deals a run needs and how long they take, from a run that was played."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,34 +10,33 @@ from scipy import stats
 
 from threeup_agents.analysis.statistics import Interval, mean_intervals, plan
 from threeup_agents.arena.match import Match
-from threeup_agents.arena.pace import seconds_per_deal
+from threeup_agents.arena.pace import ARENA_SECONDS
 
 Row = dict[str, Any]
 
 
 def deals_needed(
     matches: Sequence[Match],
-    shares: Mapping[tuple[str, ...], npt.NDArray[np.float64]],
+    shares: npt.NDArray[np.float64],
     half_width: float,
     confidence: float,
 ) -> Row:
-    """Deals that each pairing needs for a half-width, and the time of all line-ups for most.
+    """Deals that each pairing needs for a half-width.
 
     `deviation` from deal to deal is one that the pilot leaves possible: few deals, or deals
     that were all won, don't promise that the next ones are alike. `variance_ratio` says
     what rotating the seats is worth: the variance that as many games on separate deals would
-    have given, over the one found. `seconds` are those of one core.
+    have given, over the one found.
 
     Args:
-        matches: all line-ups that a run plays, on the same deals.
-        shares: win share by deal of the pairings, by line-up; `[D]`.
+        matches: of the pairings, on the same deals.
+        shares: win share of the first agent of each by deal; `[L, D]`.
         half_width: half the width of the intervals wanted.
         confidence: of the intervals.
     """
-    pairs = [match for match in matches if match.line_up in shares]
-    values = np.array([shares[match.line_up] for match in pairs])
     rows: list[Row] = []
-    for match, own, interval in zip(pairs, values, mean_intervals(values, confidence), strict=True):
+    intervals = mean_intervals(shares, confidence)
+    for match, own, interval in zip(matches, shares, intervals, strict=True):
         deviation = possible_deviation(interval, match.num_deals, confidence)
         as_if_apart = float(match.win_share[:, 0].var()) / match.num_players
         variance = float(own.var(ddof=1))
@@ -51,12 +50,7 @@ def deals_needed(
             }
         )
     deals = max(row["deals"] for row in rows)
-    return {
-        "half_width": half_width,
-        "deals": deals,
-        "seconds": deals * sum(map(seconds_per_deal, matches)),
-        "pairings": rows,
-    }
+    return {"half_width": half_width, "deals": deals, "pairings": rows}
 
 
 def possible_deviation(interval: Interval, num_deals: int, confidence: float) -> float:
@@ -69,17 +63,30 @@ def possible_deviation(interval: Interval, num_deals: int, confidence: float) ->
     return arm * math.sqrt(num_deals) / float(stats.norm.ppf((1 + confidence) / 2))
 
 
-def in_words(results: Row) -> str:
-    """What a plan says, for the terminal and the report.
+def seconds_needed(results: Row) -> float:
+    """Time on one core that all line-ups need for the deals planned, at their own speed.
 
-    >>> in_words({"half_width": 0.01, "deals": 1234, "seconds": 100.0})
+    Args:
+        results: of the pilot; all its line-ups have played the same deals.
+    """
+    spent = sum(row["seconds"] + ARENA_SECONDS * row["decisions"] for row in results["timing"])
+    return float(results["plan"]["deals"] * spent / results["deals_played"])
+
+
+def in_words(results: Row) -> str:
+    """What the plan says, for the terminal and the report.
+
+    >>> plan = {"half_width": 0.01, "deals": 1234}
+    >>> timing = [{"seconds": 4.5, "decisions": 500_000}]
+    >>> in_words({"plan": plan, "timing": timing, "deals_played": 50})
     'half-widths of 0.01 need about 1,200 deals, 2 minutes on one core'
     """
-    deals, seconds = results["deals"], results["seconds"]
+    plan = results["plan"]
+    deals = plan["deals"]
     digits = 2 - len(str(deals)) if deals >= 100 else 0
     return (
-        f"half-widths of {results['half_width']:g} need about {round(deals, digits):,} deals, "
-        f"{duration(seconds)} on one core"
+        f"half-widths of {plan['half_width']:g} need about {round(deals, digits):,} deals, "
+        f"{duration(seconds_needed(results))} on one core"
     )
 
 

@@ -34,7 +34,7 @@ def page(results: dict[str, Any], pages: Collection[int] = (), date: datetime | 
         agents=sorted(results["agents"], key=lambda row: order(results).index(row["agent"])),
         examples={(row["agent"], row["against"]): row for row in results["examples"]},
         pages=frozenset(pages),
-        needed=in_words(results["plan"]),
+        needed=in_words(results),
         ratios=[
             row["variance_ratio"] for row in results["plan"]["pairings"] if row["variance_ratio"]
         ],

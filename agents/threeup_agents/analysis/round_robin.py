@@ -212,8 +212,8 @@ class Analysis:
 
     def plan(self) -> Row:
         """Deals that each pairing needs for a half-width, this run being the pilot."""
-        shares = {m.line_up: self._duels[m.line_up[0], m.line_up[1]][0] for m in self._pairs}
-        return deals_needed(self._matches, shares, self._half_width, self._confidence)
+        shares = np.array([self._duels[m.line_up[0], m.line_up[1]][0] for m in self._pairs])
+        return deals_needed(self._pairs, shares, self._half_width, self._confidence)
 
     def timing(self) -> list[Row]:
         """Time of each agent per decision; the only numbers here that a rerun changes."""
