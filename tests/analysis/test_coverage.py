@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 
 from threeup_agents.analysis import ratings
 from threeup_agents.analysis.statistics import mean_intervals
@@ -76,3 +77,32 @@ def test_rating_intervals_cover(num_players: int, deals: int) -> None:
             of_differences += interval.low <= RATINGS[one] - RATINGS[other] <= interval.high
     assert 0.93 <= of_level / (3 * SIMULATIONS) <= 0.97
     assert 0.93 <= of_differences / (3 * SIMULATIONS) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deals", [10, 20, 50, 200])
+@pytest.mark.parametrize("share", [0.9, 0.98, 0.99])
+@pytest.mark.parametrize("num_players", [2, 4])
+def test_intervals_of_shares_near_1_cover(num_players: int, share: float, deals: int) -> None:
+    # `tests.benchmarks.coverage` looks at more: places, differences, ratings, real games.
+    rng = np.random.default_rng([num_players, deals])
+    # The rotations of a deal have a share of their own in common (correlation 0.3).
+    weight = 1 / 0.3 - 1
+    of_deal = rng.beta(weight * share, weight * (1 - share), size=(SIMULATIONS, deals))
+    found = np.array(mean_intervals(rng.binomial(num_players, of_deal) / num_players))
+    count = int(((found[:, 1] <= share) & (share <= found[:, 2])).sum())
+    assert stats.binomtest(count, SIMULATIONS, 0.93, alternative="less").pvalue > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deals", [10, 50])
+def test_the_rating_of_an_agent_that_hardly_ever_loses_is_covered(deals: int) -> None:
+    rng = np.random.default_rng(deals)
+    truth = np.log(0.98 / 0.02)
+    count = 0
+    for _ in range(SIMULATIONS):
+        first = rng.binomial(2, 0.98, size=deals)
+        wins = np.stack([first, 2 - first], axis=1)[:, None].astype(np.int8)
+        found = ratings.rate(("a", "b"), np.array([[1, 1]]), wins).difference(0, 1)
+        count += found.low <= truth <= found.high
+    assert stats.binomtest(count, SIMULATIONS, 0.93, alternative="less").pvalue > 0.01

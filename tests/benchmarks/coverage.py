@@ -79,8 +79,19 @@ def main(config: Config) -> None:
         cells = " | ".join(f"{share:.3f}" for share in row.found)
         lines.append(f"| {row.source} | {row.num_players} | {row.quantity} | {cells} |")
         print(lines[-1], flush=True)
+    lines.append(
+        f"\n{config.runs:,} runs a cell, {config.rated:,} of ratings: standard errors of "
+        f"{error(config.runs):.3f} and {error(config.rated):.3f}. A cell is the least coverage of "
+        "any agent or pair; chance alone makes the least of several smaller."
+    )
+    print(lines[-1])
     config.out.parent.mkdir(parents=True, exist_ok=True)
     config.out.write_text("\n".join(lines) + "\n")
+
+
+def error(runs: int) -> float:
+    """Standard error of a coverage of 0.95."""
+    return float(np.sqrt(0.95 * 0.05 / runs))
 
 
 def rows(config: Config) -> Iterator[Row]:
