@@ -162,11 +162,12 @@ class Referee:
         at_once = self._time_for(decisions)
         most = min(bank, at_once)
         agent: Any = self.agents[index]
-        if hasattr(agent, "deadline"):
+        ends_itself = hasattr(agent, "deadline")  # an alarm could leave its process behind
+        if ends_itself:
             agent.deadline = start + most
         result = None
         try:
-            self._deadline = start + most
+            self._deadline = None if ends_itself else start + most
             result = method(*arguments)
             self._deadline = None
         except TooLongError:
