@@ -21,7 +21,7 @@ from threeup_agents.arena.referee import AgentError
 from threeup_agents.arena.run_folder import Folder
 from threeup_agents.arena.terms import Terms
 from threeup_agents.arena.tournament import Settings, play_tournament
-from threeup_agents.evaluation import main
+from threeup_agents.evaluation import AGENT_LEFT, main
 
 ROOT = Path(__file__).parents[2]
 ISOLATED = Terms(isolate=True, patience=20.0)
@@ -227,3 +227,24 @@ def test_every_way_to_break_is_tried() -> None:
     hangs = {"loop", "compiled loop", "shrug"}
     ends = {"sys.exit", "os._exit", "segfault", "killed", "memory", "raises"}
     assert hangs | ends | {"prints"} == set(BREAKS)
+
+
+def test_broken_agents_leave_a_run_of_the_command_and_the_others_play_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = Path(__file__).with_name("broken_agents.py")
+    broken = [f"{how}={file}:Breaks?how={how}" for how in ("segfault", "os._exit", "raises")]
+    options = ["--isolate", "--num-players", "3", "--deals", "4", "--agents"]
+    assert main([*options, *broken, "greedy", "random"]) == AGENT_LEFT
+    shown = capsys.readouterr()
+    for how, words in (
+        ("segfault", "its process was ended by SIGSEGV"),
+        ("os._exit", "its process ended with exit code 5"),
+        ("raises", "raised KeyError: 'WEIGHTS'"),
+    ):
+        line = next(line for line in shown.err.splitlines() if f"agent {how!r}" in line)
+        assert words in line
+        assert "deal 0, rotation" in line
+        assert "step" in line
+    assert "greedy" in shown.out
+    assert "12 games a pairing" in shown.out
