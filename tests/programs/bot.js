@@ -1,10 +1,7 @@
 // A program as an agent: the lowest legal action, and a count of what it is told.
 const readline = require("readline");
+const answer = (message) => console.log(JSON.stringify(message));
 let eventsSeen = [];
-
-function answer(message) {
-  console.log(JSON.stringify(message));
-}
 
 readline.createInterface({ input: process.stdin }).on("line", (line) => {
   const message = JSON.parse(line);

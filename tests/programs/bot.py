@@ -3,9 +3,8 @@
 import json
 import sys
 
-
-def main() -> None:
-    events_seen = {}
+if __name__ == "__main__":
+    events_seen: dict[int, int] = {}
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] == "hello":
@@ -16,7 +15,3 @@ def main() -> None:
             for slot, events in zip(message["slots"], message["events"], strict=True):
                 events_seen[slot] += len(events)
             print(json.dumps({"actions": [min(legal) for legal in message["legal"]]}), flush=True)
-
-
-if __name__ == "__main__":
-    main()
