@@ -28,7 +28,8 @@ from threeup_env.envs.gym_env import ThreeUpEnv
 from threeup_env.envs.vector_env import ThreeUpVectorEnv
 
 EXAMPLES: Final = 150
-few = settings(max_examples=EXAMPLES, deadline=None)
+# The same examples in every run: whoever hunts for others raises EXAMPLES and takes this out.
+few = settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 
 scalars = (
     st.none()

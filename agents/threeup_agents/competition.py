@@ -172,7 +172,8 @@ def check(config: Config) -> None:
     if config.until_half_width is not None:
         check_positive("until_half_width", config.until_half_width)
     stopping(config).check()
-    if not isinstance(config.agents, Sequence) or isinstance(config.agents, str):
+    listed = isinstance(config.agents, Sequence) and not isinstance(config.agents, str)
+    if not listed or not all(isinstance(name, str) for name in config.agents):
         raise ValueError(f"agents: expected a list of names; got {config.agents!r}")
     stops_early = config.stop_when_separable or config.until_half_width is not None
     if parse_part(config.part)[1] > 1 and (config.out is None or stops_early):
