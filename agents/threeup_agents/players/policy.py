@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -125,6 +125,13 @@ class Policy:
         )
         weights /= weights.sum(axis=1, keepdims=True)
         return weights
+
+    def players(self) -> dict[str, Callable[[int], "PolicyPlayer"]]:
+        """Its ways to play, by name: each gives an agent for a seed."""
+        return {
+            "sampled": lambda seed: PolicyPlayer(self, "policy", seed),
+            "best": lambda seed: PolicyPlayer(self, "policy", seed, best_action=True),
+        }
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all.

@@ -41,6 +41,9 @@ from threeup_env.engine.state import ENV_ID
 
 NUM_WORLDS: Final = 16
 """Worlds in which `policy` looks ahead; `policy:net` in none."""
+MARGIN: Final = 0.01
+"""Win share that an action must gain over the habit to be preferred to it. Without a margin two
+seats can put off the end, each for a little that is only the network's error."""
 SHIPPED: Final = Path(__file__).parent / "policies"
 """Where the shipped policies lie, one a table size."""
 FACTS: Final = "threeup_positions"
@@ -219,6 +222,7 @@ class Positional:
             action_masks,
             self._seed,
             self.num_worlds,
+            MARGIN,
             visits,
             scores,
             actions,
@@ -285,11 +289,10 @@ def read(path: Path) -> PositionPolicy:
     check_fields(where, facts, _FIELDS)
     if len(facts["hidden"]) != len(PositionNetwork._fields) // 2:
         raise ValueError(f"{where}: expected two hidden layers; got {facts['hidden']}")
-    inputs, *hidden = position_size(facts["num_players"]), *facts["hidden"]
     shapes: list[tuple[int, ...]] = []
-    for fan_in, fan_out in pairwise([inputs, *hidden]):
+    for fan_in, fan_out in pairwise([position_size(facts["num_players"]), *facts["hidden"]]):
         shapes += [(fan_in, fan_out), (fan_out,)]
-    shapes.append((hidden[-1],))
+    shapes.append((facts["hidden"][-1],))
     for name, shape in zip(PositionNetwork._fields, shapes, strict=True):
         found = tensors.get(name)
         if found is None or found.shape != shape or found.dtype != np.float32:

@@ -167,7 +167,6 @@ def write_lessons(
     true_share: float,
     looked: npt.NDArray[np.float32],
     gains: npt.NDArray[np.float32],
-    habits: npt.NDArray[np.int64],
     actions: npt.NDArray[np.int64],
     values: ValueNetwork,
     network: PositionNetwork,
@@ -187,7 +186,6 @@ def write_lessons(
         true_share: weight of the true game in `gains`; the drawn ones have the rest.
         looked: see `write_looked`; float32 `[K, A, NUM_LOOKED]`, overwritten where legal.
         gains: over the habit, in win share; float32 `[K, A]`, overwritten where legal.
-        habits: what `careful` does; int64 `[K]`, overwritten.
         actions: what the network chooses, with the first look or, in every other row, without;
             int64 `[K]`, overwritten.
         values: judges how they go on; of this table size.
@@ -202,7 +200,6 @@ def write_lessons(
         count, size = open_decision(
             desk, seed, observations[row], action_masks[row], visits, totals
         )
-        habits[row] = desk.legal[0]
         if row % 2 == 1:
             actions[row] = write_scores(desk, count, sheet, network, margin, scores)
         look(desk, count, size, num_worlds, DRAWN_WORLDS, visits, totals, values)

@@ -18,7 +18,12 @@ from threeup_agents.training.games import Games
 from threeup_agents.training.interruption import StopRequest
 from threeup_agents.training.lookahead import LookAhead
 from threeup_agents.training.selfplay import DivergedError, SelfPlayPPO, policy_of
-from threeup_agents.training.settings import Config, check
+from threeup_agents.training.settings import (
+    LOOKAHEAD_OPPONENTS,
+    LOOKAHEAD_SHARE,
+    Config,
+    check,
+)
 from threeup_env import Batch
 from threeup_env.engine.rng import TRAINING
 
@@ -32,6 +37,8 @@ def build(config: Config) -> SelfPlayPPO:
     share, opponents = config.opponent_share, config.opponents
     if config.one_seat:
         share, opponents = 1.0, opponents or ("greedy",)
+    elif config.lookahead and not opponents:
+        share, opponents = LOOKAHEAD_SHARE, LOOKAHEAD_OPPONENTS
     learner = LookAhead if config.lookahead else SelfPlayPPO
     return learner(
         Games(batch, config.privileged_critic, share, rng),

@@ -84,8 +84,10 @@ class Config:
     teacher_decisions: int = 0
     """Decisions of the teacher to learn from; self-play goes on from there."""
     lookahead: bool = False
-    """Not PPO: imitate the teacher while there is a draw pile, then learn what each action gains
-    over the teacher's when played on in worlds drawn from what the seat knows."""
+    """Not PPO: learn what each action gains over the one of careful, by the position after it, when
+    played on in drawn worlds: between two always, at larger tables once the draw pile is gone;
+    elsewhere careful plays. These are the decisions that count. Half of the games are against
+    greedy and careful unless opponents are given. hidden takes two sizes, such as 256 64."""
 
     num_threads: int = 0
     """Threads of the networks; 0 for all cores. Another number gives another run."""
@@ -106,6 +108,9 @@ class Config:
         return self.run_dir or Path("runs") / name
 
 
+LOOKAHEAD_OPPONENTS: Final = ("greedy", "careful")
+LOOKAHEAD_SHARE: Final = 0.5
+"""With lookahead, who sits at the other seats in how many of the games, unless told otherwise."""
 PRESETS: Final = {
     "quick": Config(),
     "full": Config(
@@ -154,12 +159,8 @@ def check(config: Config) -> None:
     check_variant(config.variant, config.num_players)
     check_ranges(config)
     if config.lookahead:
-        if config.teacher is None or config.teacher_decisions:
-            raise ValueError(
-                "lookahead: expected a teacher for all of the run, such as careful; "
-                f"got {config.teacher!r} and teacher_decisions {config.teacher_decisions}"
-            )
-    elif (config.teacher is None) != (config.teacher_decisions == 0):
+        check_lookahead(config)
+    if (config.teacher is None) != (config.teacher_decisions == 0):
         raise ValueError(
             "teacher: expected teacher_decisions above 0 beside it, or neither; "
             f"got {config.teacher!r} and {config.teacher_decisions}"
@@ -167,6 +168,20 @@ def check(config: Config) -> None:
     check_agents(config)
     if not config.one_seat:
         check_pool(config)
+
+
+def check_lookahead(config: Config) -> None:
+    """Refuse what looking ahead can't use."""
+    if config.variant != "standard":
+        raise ValueError(
+            f"lookahead: expected the variant standard, which its judges know; got {config.variant}"
+        )
+    if len(config.hidden) != 2:  # the network that plays has two
+        raise ValueError(f"lookahead: expected two hidden sizes; got {config.hidden}")
+    unused: dict[str, Any] = {"teacher": None, "start_from": None, "levels": 0, "snapshot_every": 0}
+    for name, nothing in unused.items():
+        if getattr(config, name) != nothing:
+            raise ValueError(f"lookahead: expected no {name}; got {getattr(config, name)!r}")
 
 
 def check_ranges(config: Config) -> None:
