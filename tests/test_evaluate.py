@@ -476,18 +476,6 @@ def test_a_policy_for_another_table_size_is_named_before_any_game(
     assert "expected a table of 2 players; got 3" in error
 
 
-def test_a_table_size_without_a_shipped_policy_is_named_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(ppo, "SHIPPED", tmp_path)
-    ppo.shipped.cache_clear()
-    assert evaluation.main([*SMALL, "--agents", "random", "ppo", "--num-players", "5"]) == 2
-    assert capsys.readouterr().err == (
-        "threeup evaluate: agent 'ppo': shipped policies: expected one for 5 players; got none. "
-        "Train one: threeup train --num-players 5\n"
-    )
-
-
 def test_a_policy_of_another_version_of_the_environment_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -262,9 +262,7 @@ def _load_policy(spec: str, seed: int, num_threads: int | None) -> Agent:
         from threeup_agents.search import positional
 
         if spec.endswith(_BEST):
-            raise ValueError(
-                f"agent {spec!r}: expected no {_BEST}, it takes the best anyway"
-            )
+            raise ValueError(f"agent {spec!r}: expected no {_BEST}, it takes the best anyway")
         return positional.load(path, seed, not spec.endswith(_NET), num_threads)
     from threeup_agents.players import policy
 

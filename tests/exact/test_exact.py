@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import threeup_agents
+from tests.players.test_policy import policy_for
 from tests.reference import ReferenceGame
 from threeup_agents import evaluation
 from threeup_agents.arena.deals import draw_deals
@@ -27,6 +28,7 @@ from threeup_agents.exact.exploitability import (
 )
 from threeup_agents.exact.tree import ENDED, Nodes, Tree, build
 from threeup_agents.players.exact import SHIPPED, Exact, MixedStrategy
+from threeup_agents.players.policy import PolicyPlayer
 from threeup_env import Batch
 from threeup_env.engine.events import event_rows
 
@@ -188,10 +190,10 @@ def test_a_best_response_wins_what_it_promises_and_no_other_strategy_more(
 
 
 def test_an_agent_that_says_its_chances_is_not_sampled(tree: Tree) -> None:
-    ppo: Any = threeup_agents.make("ppo")
-    exact = nash_conv(ppo, tree, samples=1)
-    assert exact == nash_conv(ppo, tree, samples=9)
-    assert exact == pytest.approx(nash_conv(Sampled(ppo), tree, samples=200), abs=0.03)
+    policy: Any = PolicyPlayer(policy_for(2), "policy", seed=1)
+    exact = nash_conv(policy, tree, samples=1)
+    assert exact == nash_conv(policy, tree, samples=9)
+    assert exact == pytest.approx(nash_conv(Sampled(policy), tree, samples=200), abs=0.03)
 
 
 class Sampled:

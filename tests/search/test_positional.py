@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 import threeup_agents
 from tests.builders import position
 from tests.search.test_look import plain_share, without_a_draw_pile
+from threeup_agents.arena.play import play
 from threeup_agents.search import positional
 from threeup_agents.search.decision import decision_stream
 from threeup_agents.search.position import (
@@ -304,3 +305,31 @@ def test_what_has_diverged_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected finite weights; they have diverged"):
         policy.save(tmp_path / "policy.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("num_players", SIZES)
+def test_a_shipped_policy_is_small_and_says_what_made_it(num_players: int) -> None:
+    path = positional.shipped_file(num_players)
+    assert path.stat().st_size < 2_000_000
+    policy = positional.read(path)
+    assert policy.num_players == num_players
+    assert {"command", "seed", "decisions", "seconds", "curve"} <= set(policy.training)
+
+
+@pytest.mark.parametrize("num_players", SIZES)
+@pytest.mark.parametrize("spec", ["policy", "policy:net", "careful", "search:10", "flat:5"])
+def test_a_shipped_agent_wins_by_the_game_and_not_by_the_clock(spec: str, num_players: int) -> None:
+    """A policy that had learnt the step limit (R21) let it end 65% of its games at 2 players."""
+    deals = 8 if spec in ("search:10", "flat:5") else 60
+    for opponent in ("greedy", "careful"):
+        match = play([spec, opponent], deals, num_players, seed=3, progress=False)
+        assert match.cut_off.mean() <= 0.1
+
+
+@pytest.mark.parametrize("spec", ["policy", "policy:net"])
+@pytest.mark.parametrize("num_players", SIZES)
+def test_a_shipped_policy_beats_random_far_above_its_fair_share(
+    num_players: int, spec: str
+) -> None:
+    match = play([spec, "random"], 60, num_players, progress=False)
+    assert match.win_share[:, 0].mean() > 1.4 / num_players

@@ -120,7 +120,7 @@ def _begin(config: Config, folder: Path, model: SelfPlayPPO, watch: Watch) -> No
     """Start from a policy or go on from the folder's checkpoint."""
     if config.resume is None:
         if config.start_from is not None:
-            start = policy_of(config.start_from, config.num_players)
+            start = policy_of(config.start_from)
             model.policy.load_actor(start)
             watch.started_from = dict(start.training)
         if config.snapshot_every:

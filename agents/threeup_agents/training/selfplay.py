@@ -9,7 +9,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from threeup_agents import specs
-from threeup_agents.players.policy import TEMPERATURE, Policy, PolicyPlayer, shipped
+from threeup_agents.players.policy import TEMPERATURE, Policy, PolicyPlayer
 from threeup_agents.training.games import Games
 from threeup_agents.training.masked_softmax import choose, log_probs_and_entropies
 from threeup_agents.training.networks import AsymmetricPolicy
@@ -291,13 +291,13 @@ class SelfPlayPPO(MaskablePPO):
         return Policy(layers, tuple(num_players), facts, temperature, levels)
 
 
-def policy_of(spec: str, num_players: int) -> Policy:
-    """The policy that an agent's spec names: `ppo`, a run's folder or a policy file.
+def policy_of(spec: str) -> Policy:
+    """The policy that an agent's spec names: a run's folder or a policy file.
 
     Raises:
         ValueError: an agent without a policy, or no such policy.
     """
     agent = specs.make(spec)
     if not isinstance(agent, PolicyPlayer):
-        raise ValueError(f"agent {spec!r}: expected a policy, such as 'ppo' or a run's folder")
-    return agent.policy or shipped(num_players)
+        raise ValueError(f"agent {spec!r}: expected a policy, such as a run's folder")
+    return agent.policy

@@ -78,7 +78,7 @@ class Config:
     opponent share of 1, and against greedy unless other opponents are given."""
 
     start_from: str | None = None
-    """A policy to start from: ppo, the shipped one, or a run's folder or policy file."""
+    """A policy to start from: a run's folder or policy file."""
     teacher: str | None = None
     """An agent to learn from at first, such as careful: it plays the policy's seats."""
     teacher_decisions: int = 0
