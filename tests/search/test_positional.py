@@ -213,15 +213,22 @@ def test_with_a_draw_pile_it_plays_as_careful(num_players: int) -> None:
     assert differ > 50
 
 
-def test_in_another_variant_it_plays_as_careful() -> None:
-    batch = Batch(50, 2, "mini", seed=2)
+@pytest.mark.parametrize(("variant", "max_steps"), [("mini", 1000), ("standard", 100)])
+def test_where_the_network_knows_nothing_the_look_decides(variant: str, max_steps: int) -> None:
+    """In another variant, and near the step limit."""
+    batch = Batch(50, 2, variant, max_steps, seed=2)
     batch.reset()
-    agent = some_policy(2).players()["looking"](1)
+    policy = some_policy(2)
+    looking, net = (policy.players()[name](1) for name in ("looking", "net"))
     careful = threeup_agents.make("careful")
+    differ = 0
     for _ in range(20):
-        actions = agent.act(batch.observations, batch.action_masks)
-        assert (actions == careful.act(batch.observations, batch.action_masks)).all()
+        views = batch.observations, batch.action_masks
+        actions = looking.act(*views)
+        differ += int((actions != careful.act(*views)).sum())
+        assert (net.act(*views) == careful.act(*views)).all()
         batch.step(actions)
+    assert differ > 5
 
 
 @pytest.mark.parametrize("num_threads", [1, 3])

@@ -131,7 +131,7 @@ class Gains:
 
 
 class Positional:
-    """Plays by the positions that its actions lead to; where no network decides, as `careful`.
+    """Plays by the positions that actions lead to; elsewhere by its look alone, or as `careful`.
 
     Args:
         policy: one for the tables it will see; None for the shipped one of each table size.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.search.decision import DRAWN_WORLDS, Desk, new_desk, open_decision
+from threeup_agents.search.decision import DRAWN_WORLDS, Desk, choose, new_desk, open_decision
 from threeup_agents.search.look import look
 from threeup_agents.search.position import (
     NUM_LOOKED,
@@ -18,7 +18,7 @@ from threeup_agents.search.position import (
     write_looked,
     write_position,
 )
-from threeup_agents.search.value import VARIANT, ValueNetwork
+from threeup_agents.search.value import HORIZON, ValueNetwork, horizon
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.afterstates import write_after
 from threeup_env.engine.compiled import compiled
@@ -55,13 +55,18 @@ def new_sheet(network: PositionNetwork) -> Sheet:
 
 
 @compiled
-def is_scored(seen: Record) -> bool:
-    """Whether the network decides here: between two always, else without a draw pile.
+def pays(seen: Record) -> bool:
+    """Whether looking ahead pays here: between two always, else without a draw pile.
 
     Elsewhere nothing that was tried gains anything over `careful`.
     """
-    ends = seen.laying == 0 and seen.draw_pile_size == 0
-    return bool(seen.variant == VARIANT and (seen.num_seats == 2 or ends))
+    return bool(seen.num_seats == 2 or (seen.laying == 0 and seen.draw_pile_size == 0))
+
+
+@compiled
+def is_scored(seen: Record) -> bool:
+    """Whether the network decides here: where looking pays and `value` can judge."""
+    return bool(pays(seen) and horizon(seen) == HORIZON)
 
 
 @compiled
@@ -125,7 +130,10 @@ def policy_rows(
     values: ValueNetwork,
     network: PositionNetwork,
 ) -> None:
-    """Decide every row on its own: by the network where it decides, else by habit.
+    """Decide every row on its own: by the network, by the look alone, or by habit.
+
+    The network doesn't know other variants, nor how near the step limit is (R21). There the look
+    decides, which then plays its worlds to the end, if there is one.
 
     Args:
         observations: of the seats to act; int8 `[B, F]`.
@@ -149,11 +157,13 @@ def policy_rows(
         actions[row] = desk.legal[0]
         for action in range(NUM_ACTIONS):
             scores[row, action] = 0.0
-        if not is_scored(desk.games[0]):
-            continue
-        if num_worlds > 0:
+        seen = desk.games[0]
+        if num_worlds > 0 and pays(seen):
             look(desk, count, size, num_worlds, DRAWN_WORLDS, visits[row], totals, values)
-        actions[row] = write_scores(desk, count, sheet, network, margin, scores[row])
+        if is_scored(seen):
+            actions[row] = write_scores(desk, count, sheet, network, margin, scores[row])
+        else:
+            actions[row] = choose(desk.comparisons, desk.legal[0])
 
 
 @compiled

@@ -8,7 +8,7 @@ The luck of the few worlds evens out over the decisions that are alike. Elsewher
 plays.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -30,7 +30,7 @@ from threeup_agents.training.networks import perceptron
 from threeup_agents.training.rollout_buffer import ChainBuffer
 from threeup_agents.training.selfplay import SelfPlayPPO
 from threeup_env.engine.actions import NUM_ACTIONS
-from threeup_env.engine.observation import num_players_of
+from threeup_env.engine.observation import MANY_STEPS, num_players_of
 from threeup_env.engine.rng import AGENTS, streams
 
 NUM_WORLDS: Final = 8
@@ -219,7 +219,16 @@ class LookAhead(SelfPlayPPO):
                 at = np.repeat(ends[part] - counts, counts) + within
                 shown = (self.rng.random(len(part)) >= UNSEEN_SHARE)[decisions]
                 features = np.empty((len(at), inputs), np.float32)
-                write_inputs(lessons.observations[part], decisions, lessons.actions[at], features)
+                seen, actions = lessons.observations[part], lessons.actions[at]
+
+                def work(
+                    some: slice,
+                    seen: npt.NDArray[np.int8] = seen,
+                    given: tuple[npt.NDArray[Any], ...] = (decisions, actions, features),
+                ) -> None:
+                    write_inputs(seen, *(array[some] for array in given))
+
+                in_parts(len(at), work)
                 features[:, -NUM_LOOKED:] = lessons.looked[at]
                 features[~shown, -NUM_LOOKED:-1] = 0.0  # the last one says which is the habit
                 arrays = (features, decisions, lessons.gains[at], shown)
@@ -239,10 +248,28 @@ class LookAhead(SelfPlayPPO):
 
 
 def are_scored(states: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
-    """`is_scored` of many games; bool `[K]`."""
-    ends = (states["laying"] == 0) & (states["draw_pile_size"] == 0)
-    found: npt.NDArray[np.bool_] = ends | (states["num_seats"] == 2)
+    """`is_scored` of many games of the variant standard; bool `[K]`."""
+    pays = (states["laying"] == 0) & (states["draw_pile_size"] == 0) | (states["num_seats"] == 2)
+    found: npt.NDArray[np.bool_] = pays & (states["max_steps"] - states["steps"] >= MANY_STEPS)
     return found
+
+
+def in_parts(size: int, work: Callable[[slice], None]) -> None:
+    """Do work on rows in as many threads as torch uses; each part begins with an even row.
+
+    Args:
+        size: rows.
+        work: does those of a slice.
+    """
+    num_threads = torch.get_num_threads()
+    edges = np.linspace(0, size, min(num_threads, max(size, 1)) + 1, dtype=int)
+    edges[1:-1] += edges[1:-1] % 2  # so that each row is as even as in one part
+    parts = [slice(*pair) for pair in pairwise(edges.tolist())]
+    if len(parts) == 1:
+        work(parts[0])
+    else:
+        with ThreadPoolExecutor(num_threads) as pool:
+            list(pool.map(work, parts))
 
 
 def within_decision(values: torch.Tensor, decisions: torch.Tensor) -> torch.Tensor:
@@ -293,15 +320,7 @@ def learn_from(
             network,
         )
 
-    num_threads = torch.get_num_threads()
-    edges = np.linspace(0, size, min(num_threads, size) + 1, dtype=int)
-    edges[1:-1] += edges[1:-1] % 2  # every other row is played without a look
-    parts = [slice(*pair) for pair in pairwise(edges.tolist())]
-    if len(parts) == 1:
-        work(parts[0])
-    else:
-        with ThreadPoolExecutor(num_threads) as pool:
-            list(pool.map(work, parts))
+    in_parts(size, work)
     rows, legal = np.nonzero(action_masks)
     counts = action_masks.sum(axis=1)
     lessons = Lessons(observations, counts, legal, looked[rows, legal], gains[rows, legal])
