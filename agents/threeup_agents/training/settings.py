@@ -85,6 +85,12 @@ class Config:
     """An agent to learn from at first, such as careful: it plays the policy's seats."""
     teacher_decisions: int = 0
     """Decisions of the teacher to learn from; self-play goes on from there."""
+    magnet: float = 0.0
+    """For a policy that is hard to exploit: magnetic mirror descent in place of PPO's clip and
+    entropy bonus. The weight of the pull to a policy that follows slowly, such as 0.1; 0: PPO."""
+    magnet_half_life: int = 200_000
+    """Decisions in which the magnet goes half of the way to where the policy stands; with 0 it
+    stays where it began, near the uniform policy."""
     lookahead: bool = False
     """Not PPO: imitate the teacher while there is a draw pile, then learn what each action gains
     over the teacher's when played on in worlds drawn from what the seat knows."""
@@ -155,6 +161,8 @@ def check(config: Config) -> None:
     """Refuse settings that can't work before anything is written."""
     check_variant(config.variant, config.num_players)
     check_ranges(config)
+    if config.lookahead and config.magnet:
+        raise ValueError(f"magnet: expected 0 with lookahead; got {config.magnet}")
     if config.lookahead:
         if config.teacher is None or config.teacher_decisions:
             raise ValueError(
@@ -174,14 +182,21 @@ def check(config: Config) -> None:
 def check_ranges(config: Config) -> None:
     """Refuse numbers that can't work."""
     at_least_1 = ("decisions", "num_games", "rollout_steps", "num_epochs", "max_steps")
-    at_least_0 = ("seed", "snapshot_every", "num_threads", "teacher_decisions", "levels")
-    lowest = dict.fromkeys((*at_least_0, "entropy"), 0) | {"minibatch": 2}
+    at_least_0 = (
+        "seed",
+        "snapshot_every",
+        "num_threads",
+        "teacher_decisions",
+        "levels",
+        "magnet_half_life",
+    )
+    lowest = dict.fromkeys((*at_least_0, "entropy", "magnet"), 0) | {"minibatch": 2}
     for name in (*at_least_1, "pool_size", "ladder_every", "ladder_deals", "checkpoint_every"):
         lowest[name] = 1
     for name, low in lowest.items():
         if not getattr(config, name) >= low:
             raise ValueError(f"{name}: expected at least {low}; got {getattr(config, name)}")
-    for name in ("learning_rate", "temperature", "clip", "entropy"):
+    for name in ("learning_rate", "temperature", "clip", "entropy", "magnet"):
         if math.isinf(getattr(config, name)):
             raise ValueError(f"{name}: expected a finite number; got {getattr(config, name)}")
     for name in ("learning_rate", "temperature", "clip"):
