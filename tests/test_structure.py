@@ -38,8 +38,10 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.analysis": "files pages plots specs arena engine",
     "threeup_agents.replay": "files pages plots specs search arena engine view agent",
     "threeup_agents.play": "specs arena replay engine view",
-    "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
     "threeup_agents.exact": "files specs players arena engine agent",
+    "threeup_agents.training": (
+        "files plots specs players search arena analysis exact engine agent env"
+    ),
     "threeup_agents.competition": "files arena analysis replay engine",
     "threeup_agents.evaluation": "files specs arena analysis replay competition",
     "threeup_agents.merge": "files arena competition evaluation",

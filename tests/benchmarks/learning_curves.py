@@ -76,6 +76,11 @@ def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
         options += ["--teacher-decisions", str(config.decisions // 4)]
     for name in ("num_players", "decisions", "ladder_every", "ladder_deals", "num_threads"):
         options += [f"--{name.replace('_', '-')}", str(getattr(config, name))]
+    return [point for point in finish(folder, options) if point["mode"] == "sampled"]
+
+
+def finish(folder: Path, options: list[str]) -> list[dict[str, Any]]:
+    """Train a run with these options of train.py as far as it isn't there; its curve."""
     if (folder / "config.json").exists():
         found = read_config(folder / "config.json")
         wanted, there = asdict(train.parse(options)), asdict(found)
@@ -84,11 +89,11 @@ def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
             raise SystemExit(f"{folder}: expected a run with {right}; got {other}")
         options = ["--resume", str(folder)]
     points = read_points(folder)
-    if not points or points[-1]["decisions"] < config.decisions:
+    if not points or points[-1]["decisions"] < train.parse(options).decisions:
         if code := train.main(options):
             raise SystemExit(code)
         points = read_points(folder)
-    return [point for point in points if point["mode"] == "sampled"]
+    return points
 
 
 def read_points(folder: Path) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import threeup_agents
 from tests.builders import position
 from tests.search.test_look import plain_share, without_a_draw_pile
 from threeup_agents.arena.play import play
+from threeup_agents.files import read_tensors
 from threeup_agents.search import positional
 from threeup_agents.search.decision import decision_stream
 from threeup_agents.search.position import (
@@ -46,18 +47,19 @@ def some_network(num_players: int, seed: int = 0) -> tuple[PositionNetwork, torc
     """A network with random weights, and the same in torch."""
     torch.manual_seed(seed)
     layers = perceptron([position_size(num_players), *HIDDEN, 1], 1.0)
-    for layer in layers[::2]:
+    linear = [layer for layer in layers if isinstance(layer, torch.nn.Linear)]
+    for layer in linear:
         torch.nn.init.normal_(layer.bias)
-    torch.nn.init.zeros_(layers[4].bias)
-    arrays = [layer.weight.detach().numpy().T.copy() for layer in layers[::2]]
-    biases = [layer.bias.detach().numpy() for layer in layers[::2]]
+    torch.nn.init.zeros_(linear[2].bias)
+    arrays = [layer.weight.detach().numpy().T.copy() for layer in linear]
+    biases = [layer.bias.detach().numpy() for layer in linear]
     last = arrays[2][:, 0].copy()
     return PositionNetwork(arrays[0], biases[0], arrays[1], biases[1], last), layers
 
 
 def some_policy(num_players: int, **facts: Any) -> PositionPolicy:
     """A policy with random weights."""
-    return PositionPolicy(some_network(num_players)[0], num_players, facts)
+    return PositionPolicy(some_network(num_players)[0], num_players, training=facts)
 
 
 def taught(batch: Batch, states: Any = None, num_worlds: int = 3) -> tuple[Any, ...]:
@@ -93,7 +95,7 @@ def test_compiled_code_computes_what_torch_does(num_players: int, num_worlds: in
     chosen = np.empty(len(scores), np.int64)
     values = shipped_values(num_players)
     given = batch.observations, batch.action_masks, np.uint64(7), num_worlds, MARGIN
-    policy_rows(*given, visits, scores, chosen, values, network)
+    policy_rows(*given, visits, scores, chosen, values, network, 0)
 
     rows, actions = np.nonzero(batch.action_masks)
     features = np.zeros((len(rows), position_size(num_players)), np.float32)
@@ -267,7 +269,8 @@ def test_a_file_keeps_a_policy(tmp_path: Path) -> None:
     for mine, theirs in zip(policy.network, found.network, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     looking, net = (threeup_agents.make(f"{tmp_path / 'run'}{end}", 5) for end in ("", ":net"))
-    assert isinstance(looking, Positional) and looking.name == "run"
+    assert isinstance(looking, Positional) and isinstance(net, Positional)
+    assert looking.name == "run"
     assert looking.data_files(3) == [path, looking.data_files(3)[1]] and net.data_files(3) == [path]
     with pytest.raises(ValueError, match="expected no :best, it takes the best anyway"):
         threeup_agents.make(f"{tmp_path / 'run'}:best")
@@ -284,6 +287,7 @@ def test_a_file_keeps_a_policy(tmp_path: Path) -> None:
         ({"layout": "other"}, {}, "layout"),
         ({"features": 99}, {}, "features"),
         ({"num_players": 7}, {}, "num_players"),
+        ({"variant": "huge"}, {}, "variant"),
         ({"hidden": [24]}, {}, "hidden"),
         ({"hidden": [24, 16, 8]}, {}, "two hidden layers"),
         ({"training": None}, {}, "training"),
@@ -298,7 +302,7 @@ def test_a_file_of_another_kind_is_refused(
     policy = some_policy(2)
     path = tmp_path / "policy.safetensors"
     policy.save(path)
-    header = positional.read_tensors(path, "", "numpy")[0]
+    header = read_tensors(path, "", "numpy")[0]
     changed = json.loads(header[positional.FACTS]) | facts
     arrays = policy.network._asdict() | tensors
     save_file(arrays, path, metadata={positional.FACTS: json.dumps(changed)})

@@ -364,7 +364,6 @@ def test_a_run_goes_on_without_the_policy_that_it_started_from(tmp_path: Path) -
         (["--gamma", "1.5"], "gamma: expected 0 to 1; got 1.5"),
         (["--gae-lambda", "-1"], "gae_lambda: expected 0 to 1; got -1.0"),
         (["--levels", "-1"], "levels: expected at least 0; got -1"),
-        (["--lookahead", "--variant", "mini"], "lookahead: expected the variant standard"),
         (["--lookahead", "--hidden", "9"], "lookahead: expected two hidden sizes; got (9,)"),
         (["--lookahead", "--levels", "2"], "lookahead: expected no levels; got 2"),
         (["--lookahead", "--start-from", "x"], "lookahead: expected no start_from; got 'x'"),

@@ -33,7 +33,7 @@ from threeup_agents.search.searchers import legal_mask, spread
 from threeup_agents.search.value import shipped as shipped_values
 from threeup_agents.search.value import shipped_file as values_file
 from threeup_env.engine.actions import ACTION_NAMES, action_id
-from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS
+from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS, VARIANT_NAMES
 from threeup_env.engine.checks import checked_masks, checked_observations
 from threeup_env.engine.observation import num_players_of
 from threeup_env.engine.rng import AGENTS, streams
@@ -55,6 +55,7 @@ _FIELDS: Final = {
     "layout": one_of(layout()),
     "features": one_of(LAYOUT),
     "num_players": whole(MIN_SEATS, MAX_SEATS),
+    "variant": one_of(*VARIANT_NAMES),
     "hidden": list_of(whole(1), least=2),
     "training": OBJECT,
 }
@@ -67,6 +68,8 @@ class PositionPolicy:
     network: PositionNetwork
     num_players: int
     """The table size that it plays."""
+    variant: str = "standard"
+    """The deck that it knows, a key of `VARIANTS`."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the training that made it: command, seed, decisions, time, curve."""
 
@@ -91,6 +94,7 @@ class PositionPolicy:
             "layout": layout(),
             "features": LAYOUT,
             "num_players": self.num_players,
+            "variant": self.variant,
             "hidden": [len(self.network.first_biases), len(self.network.second_biases)],
             "training": dict(self.training),
         }
@@ -170,6 +174,12 @@ class Positional:
         observations = checked_observations(observations)
         return spread(observations, action_masks, self.num_threads, self._choose)
 
+    def probabilities(
+        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64]:
+        """1 for what it takes, else 0; float64 `[B, A]`."""
+        return np.eye(action_masks.shape[1])[self.act(observations, action_masks)]
+
     def explain(
         self,
         observation: npt.NDArray[np.int8],
@@ -228,6 +238,7 @@ class Positional:
             actions,
             shipped_values(num_players),
             policy.network,
+            VARIANT_NAMES.index(policy.variant),
         )
         return actions, scores
 
@@ -303,4 +314,4 @@ def read(path: Path) -> PositionPolicy:
         if not np.isfinite(found).all():
             raise ValueError(f"{where}: expected finite numbers in tensor {name!r}")
     network = PositionNetwork(*(np.ascontiguousarray(tensors[n]) for n in PositionNetwork._fields))
-    return PositionPolicy(network, facts["num_players"], facts["training"])
+    return PositionPolicy(network, facts["num_players"], facts["variant"], facts["training"])

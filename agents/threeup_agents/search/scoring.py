@@ -18,7 +18,7 @@ from threeup_agents.search.position import (
     write_looked,
     write_position,
 )
-from threeup_agents.search.value import HORIZON, ValueNetwork, horizon
+from threeup_agents.search.value import HORIZON, VARIANT, ValueNetwork, horizon
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.afterstates import write_after
 from threeup_env.engine.compiled import compiled
@@ -64,9 +64,14 @@ def pays(seen: Record) -> bool:
 
 
 @compiled
-def is_scored(seen: Record) -> bool:
-    """Whether the network decides here: where looking pays and `value` can judge."""
-    return bool(pays(seen) and horizon(seen) == HORIZON)
+def is_scored(seen: Record, variant: int) -> bool:
+    """Whether a network for one variant decides here: where looking pays.
+
+    Not near the step limit (R21), which it doesn't see, in the variant that is played by `value`.
+    """
+    return bool(
+        pays(seen) and seen.variant == variant and (variant != VARIANT or horizon(seen) == HORIZON)
+    )
 
 
 @compiled
@@ -129,6 +134,7 @@ def policy_rows(
     actions: npt.NDArray[np.int64],
     values: ValueNetwork,
     network: PositionNetwork,
+    variant: int,
 ) -> None:
     """Decide every row on its own: by the network, by the look alone, or by habit.
 
@@ -146,6 +152,7 @@ def policy_rows(
         actions: the choices; int64 `[B]`, overwritten.
         values: judges how they go on; of this table size.
         network: likewise.
+        variant: that the network knows.
     """
     desk = new_desk()
     sheet = new_sheet(network)
@@ -160,7 +167,7 @@ def policy_rows(
         seen = desk.games[0]
         if num_worlds > 0 and pays(seen):
             look(desk, count, size, num_worlds, DRAWN_WORLDS, visits[row], totals, values)
-        if is_scored(seen):
+        if is_scored(seen, variant):
             actions[row] = write_scores(desk, count, sheet, network, margin, scores[row])
         else:
             actions[row] = choose(desk.comparisons, desk.legal[0])

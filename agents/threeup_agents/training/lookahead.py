@@ -24,7 +24,7 @@ from threeup_agents.players.careful import Careful
 from threeup_agents.search.position import GAIN_SCALE, NUM_LOOKED, PositionNetwork, position_size
 from threeup_agents.search.positional import MARGIN, PositionPolicy
 from threeup_agents.search.scoring import write_inputs, write_lessons
-from threeup_agents.search.value import ValueNetwork, shipped
+from threeup_agents.search.value import VARIANT, ValueNetwork, shipped
 from threeup_agents.training.games import Games
 from threeup_agents.training.networks import perceptron
 from threeup_agents.training.rollout_buffer import ChainBuffer
@@ -244,13 +244,15 @@ class LookAhead(SelfPlayPPO):
             temperature: not used: it takes the best action.
             facts: of its training, JSON.
         """
-        return PositionPolicy(self.policy.network(), num_players[0], facts)
+        variant = self.env.batch.variant
+        return PositionPolicy(self.policy.network(), num_players[0], variant, facts)
 
 
 def are_scored(states: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
-    """`is_scored` of many games of the variant standard; bool `[K]`."""
+    """`is_scored` of many games of the variant that is learnt; bool `[K]`."""
     pays = (states["laying"] == 0) & (states["draw_pile_size"] == 0) | (states["num_seats"] == 2)
-    found: npt.NDArray[np.bool_] = pays & (states["max_steps"] - states["steps"] >= MANY_STEPS)
+    far = states["max_steps"] - states["steps"] >= MANY_STEPS
+    found: npt.NDArray[np.bool_] = pays & (far | (states["variant"] != VARIANT))
     return found
 
 

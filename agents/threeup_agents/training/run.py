@@ -2,7 +2,9 @@
 
 import json
 import platform
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from threeup_agents.training.callback import Watch
 from threeup_agents.training.games import Games
 from threeup_agents.training.interruption import StopRequest
 from threeup_agents.training.lookahead import LookAhead
+from threeup_agents.training.mirror_descent import MirrorDescent
 from threeup_agents.training.selfplay import DivergedError, SelfPlayPPO, policy_of
 from threeup_agents.training.settings import (
     LOOKAHEAD_OPPONENTS,
@@ -39,7 +42,9 @@ def build(config: Config) -> SelfPlayPPO:
         share, opponents = 1.0, opponents or ("greedy",)
     elif config.lookahead and not opponents:
         share, opponents = LOOKAHEAD_SHARE, LOOKAHEAD_OPPONENTS
-    learner = LookAhead if config.lookahead else SelfPlayPPO
+    learner: Callable[..., SelfPlayPPO] = LookAhead if config.lookahead else SelfPlayPPO
+    if config.magnet:
+        learner = partial(MirrorDescent, magnet=config.magnet, half_life=config.magnet_half_life)
     return learner(
         Games(batch, config.privileged_critic, share, rng),
         config.hidden,
