@@ -1,7 +1,6 @@
 """Exact play: the tree against plain enumeration, the solver against published values."""
 
 import json
-import re
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import threeup_agents
+from tests.markdown import table_rows
 from tests.reference import ReferenceGame
 from threeup_agents import evaluation
 from threeup_agents.arena.deals import draw_deals
@@ -29,8 +29,6 @@ from threeup_agents.exact.tree import ENDED, Nodes, Tree, build
 from threeup_agents.players.exact import SHIPPED, Exact, MixedStrategy
 from threeup_env import Batch
 from threeup_env.engine.events import event_rows
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 def kuhn() -> Tree:
@@ -297,8 +295,8 @@ def test_the_shipped_strategy_can_hardly_be_exploited() -> None:
     assert len(whole.nodes.seat) == 2_062_049
     # The prototype of another hand: .690 for uniform play and .392 for greedy.
     assert cfr.nash_conv(whole, whole.uniform()) == pytest.approx(0.690, abs=0.0006)
-    stated = re.findall(r"^\| `([\w:]+)` \| (0\.\d+) \|$", README.read_text(), re.MULTILINE)
-    rows = {spec: float(number) for spec, number in stated}
+    stated = table_rows("docs/strength.md", "agent on `mini`")
+    rows = {spec.strip("`"): float(number) for spec, number in stated}
     assert rows["greedy"] == 0.392
     assert len(rows) == 7
     for spec in rows.keys() - {"exact"}:
