@@ -1,4 +1,5 @@
 import contextlib
+import doctest
 import io
 import json
 import re
@@ -72,6 +73,11 @@ def test_every_block_is_of_a_kind_that_is_tested(page: str) -> None:
 @each_page
 def test_generated_parts_are_as_the_code_and_the_measured_files_say(page: str) -> None:
     assert generated.filled(PAGES[page]) == PAGES[page], "run python -m docs.generated"
+
+
+def test_the_examples_of_what_makes_the_parts_hold() -> None:
+    found = doctest.testmod(generated)
+    assert found.failed == 0 < found.attempted
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
