@@ -25,7 +25,7 @@ project = "threeup"
 author = "the threeup developers"
 version = release = threeup_env.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "results"]
+exclude_patterns = ["_build"]
 
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
@@ -42,3 +42,6 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = "threeup"
 html_copy_source = False
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]

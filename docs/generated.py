@@ -54,14 +54,16 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def share(row: Row | None) -> str:
-    """A win share with half the width of its interval, or nothing.
+    r"""A win share with half the width of its interval, or nothing.
+
+    A line may break before the sign, but not after it.
 
     >>> share({"win_share": 0.5, "low": 0.49, "high": 0.512})
-    '0.500 ± 0.011'
+    '0.500 ±\xa00.011'
     """
     if row is None:
         return ""
-    return f"{row['win_share']:.3f} ± {(row['high'] - row['low']) / 2:.3f}"
+    return f"{row['win_share']:.3f} ±\xa0{(row['high'] - row['low']) / 2:.3f}"
 
 
 def named(agent: str) -> str:

@@ -31,8 +31,10 @@ def blocks(page: str) -> list[Block]:
 
 
 def commands(page: str, *kinds: str) -> list[str]:
-    """The lines of shell blocks that call this project."""
-    lines = [line for kind, code in blocks(page) if kind in kinds for line in code.splitlines()]
+    """The lines of shell blocks that call this project, continued ones in one."""
+    code = "".join(code for kind, code in blocks(page) if kind in kinds)
+    lines = re.sub(r" *\\\n *", " ", code).splitlines()
+    lines = [line.strip() for line in lines]
     return [line for line in lines if line.startswith(("python ", "threeup "))]
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import threeup_agents
-from tests.markdown import table_rows
+from tests.markdown import PAGES, table_rows
 from tests.reference import ReferenceGame
 from threeup_agents import evaluation
 from threeup_agents.arena.deals import draw_deals
@@ -293,6 +293,8 @@ def test_the_shipped_strategy_can_hardly_be_exploited() -> None:
     whole = build()
     assert len(whole.chance) == 3156
     assert len(whole.nodes.seat) == 2_062_049
+    sizes = f"2,062,049 decisions and {len(whole.key):,} information sets"
+    assert f"3,156 deals, {sizes}" in PAGES["docs/strength.md"]
     # The prototype of another hand: .690 for uniform play and .392 for greedy.
     assert cfr.nash_conv(whole, whole.uniform()) == pytest.approx(0.690, abs=0.0006)
     stated = table_rows("docs/strength.md", "agent on `mini`")
