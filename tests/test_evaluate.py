@@ -115,14 +115,21 @@ def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> No
 
 @pytest.mark.part
 @pytest.mark.slow
-def test_a_local_ray_gives_the_same_results() -> None:
+def test_a_ray_cluster_of_two_nodes_gives_the_same_results() -> None:
     ray = pytest.importorskip("ray")
+    clusters = pytest.importorskip("ray.cluster_utils")
     one = untimed(evaluation.Config(DUEL, deals=1200, max_steps=60))
-    ray.init(num_cpus=2, include_dashboard=False)
+    cluster = clusters.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address)
     try:
+        assert len(ray.nodes()) == 2
         other = untimed(evaluation.Config(DUEL, deals=1200, max_steps=60, workers=2, backend="ray"))
     finally:
         ray.shutdown()
+        cluster.shutdown()
     assert other == one
 
 

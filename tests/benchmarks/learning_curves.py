@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.measured import note
 from threeup_agents.training import __main__ as train
 from threeup_agents.training.settings import read_config
 
@@ -48,6 +49,8 @@ class Config:
     """Threads of the networks."""
     out: Path = Path("runs/curves")
     """Folder of the runs and of the picture."""
+    write: Path | None = None
+    """File that takes a row an arm for the documentation, docs/results/learning.json."""
 
 
 def main(config: Config) -> None:
@@ -64,6 +67,10 @@ def main(config: Config) -> None:
         row = [arm, *(f"{number:.3f}" for number in numbers), f"{np.mean(minutes):.1f}"]
         print(*row, sep="\t", flush=True)
         table.add_row(*row)
+        if config.write is not None:
+            facts = {"arm": arm, "num_players": config.num_players, "decisions": config.decisions}
+            facts |= {"mean": float(np.mean(last)), "deviation": float(np.std(last, ddof=1))}
+            note(config.write, [facts | {"seeds": len(last)}], ("arm", "num_players"))
     draw(config, curves)
     Console().print(table)
 

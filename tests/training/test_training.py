@@ -11,8 +11,8 @@ import torch
 from stable_baselines3.common import logger
 
 import threeup_agents
+from tests.markdown import table_rows
 from tests.players.test_policy import policy_for
-from tests.test_docs import table_rows
 from threeup_agents.players import policy as ppo
 from threeup_agents.training import __main__ as train
 from threeup_agents.training import run
@@ -450,7 +450,7 @@ def winning_moves(policy: ppo.Policy) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-def test_every_metric_of_a_run_is_explained_in_the_readme(tmp_path: Path) -> None:
+def test_every_metric_of_a_run_is_explained_in_the_pages(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     options = ["--num-games", "32", "--rollout-steps", "16", "--minibatch", "256"]
@@ -463,5 +463,9 @@ def test_every_metric_of_a_run_is_explained_in_the_readme(tmp_path: Path) -> Non
         events = EventAccumulator(str(tmp_path / name / "logs"))
         events.Reload()
         logged |= set(events.Tags()["scalars"])
-    named = [name for row in table_rows("metric") for name in re.findall("`([^`]+)`", row[0])]
+    named = [
+        name
+        for row in table_rows("docs/train.md", "metric")
+        for name in re.findall("`([^`]+)`", row[0])
+    ]
     assert sorted(named) == sorted(logged)
