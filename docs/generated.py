@@ -22,7 +22,7 @@ COVERAGE: Final = ROOT / "tests" / "benchmarks" / "results" / "coverage.md"
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 GREEDY: Final = "greedy"
 TRUE_CARDS: Final = "true:search:200"
-IN_README: Final = ("careful", "ppo", "look:64", "search:50", "search:200", "search:1000")
+IN_README: Final = ("careful", "policy:net", "look:64", "policy", "search:200", "search:1000")
 
 EXTRAS: Final = {
     "(none)": "the environment, the agents, `threeup evaluate`",
@@ -122,15 +122,16 @@ def strength_short() -> str:
 
 
 def direct() -> str:
-    """The shipped policy among careful players."""
-    rows = [row for row in read("strength") if row["against"] == "careful"]
-    header = ["players", "fair share", "win share of `ppo`", "cut off"]
+    """The shipped policy among others than greedy players."""
+    rows = [row for row in read("strength") if row["against"] != GREEDY]
+    header = ["players", "fair share", "against", "win share of `policy`", "cut off"]
     return markdown(
         header,
         (
             [
                 str(row["num_players"]),
                 f"{1 / row['num_players']:.3f}",
+                f"`{row['against']}`",
                 share(row),
                 f"{row['cut_off_share']:.1%}",
             ]
