@@ -3,6 +3,10 @@
 The actions still in are tried in the same worlds, which takes the luck of the cards out of
 their comparison; after each round the worse half is out. So most iterations go to the
 actions that are hard to tell apart. What comes after an action is `tree`.
+
+At a table of three or more it searches only where that gains: once the draw pile is gone.
+Before, what an action changes is less than the luck of the cards yet to come, and no number
+of iterations that anybody would wait for is stronger than `careful`, which plays there.
 """
 
 import numpy as np
@@ -21,6 +25,7 @@ from threeup_agents.search.value import ValueNetwork
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.observation import SEAT
+from threeup_env.engine.state import Record
 
 
 @compiled
@@ -35,7 +40,7 @@ def search_rows(
     actions: npt.NDArray[np.int64],
     network: ValueNetwork,
 ) -> None:
-    """Decide every row by a tree of its own.
+    """Decide every row by a tree of its own, or where that gains nothing by habit.
 
     Args:
         observations: of the seats to act; int8 `[B, F]`.
@@ -56,6 +61,9 @@ def search_rows(
         count, size = open_decision(
             desk, seed, observations[row], action_masks[row], visits[row], totals[row]
         )
+        if not gains(desk.games[0]):
+            actions[row] = desk.legal[0]
+            continue
         for k in range(count):
             start_edge(tree.edges[k], desk.legal[k], observer)
             root[k] = k
@@ -67,6 +75,12 @@ def search_rows(
             visits[row, edge.action] = edge.visits
             totals[row, edge.action] = edge.total
         actions[row] = choose(desk.comparisons, desk.legal[0])
+
+
+@compiled
+def gains(game: Record) -> bool:
+    """Whether a search is stronger here than `careful`: between two, and without a draw pile."""
+    return bool(game.num_seats == 2 or (game.laying == 0 and game.draw_pile_size == 0))
 
 
 @compiled
