@@ -14,7 +14,7 @@ from threeup_env import ACTION_NAMES, VARIANTS, Batch, action_id
 from threeup_env.engine.observation import observation_size
 
 # Sizes of the search agents here are the smallest that still search.
-SPECS = ["random", "greedy", "careful", "flat:4", "search:4", "look:4", "ppo", "ppo:best"]
+SPECS = ["random", "greedy", "careful", "flat:4", "search:4", "look:4", "policy", "policy:net"]
 TABLES = [
     (variant.name, num_players)
     for variant in VARIANTS.values()
@@ -63,8 +63,7 @@ def test_agents_repeat_themselves_from_the_same_seed(spec: str) -> None:
         np.testing.assert_array_equal(second.act(observations, masks), expected)
 
 
-# A policy draws for all rows from one stream; its best action needs none.
-@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec != "ppo"])
+@pytest.mark.parametrize("spec", SPECS)
 def test_agents_choose_row_by_row(spec: str) -> None:
     whole, single = threeup_agents.make(spec, seed=3), threeup_agents.make(spec, seed=3)
     for observations, masks in decisions("standard", 2, steps=10):

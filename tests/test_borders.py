@@ -18,10 +18,9 @@ from threeup_agents.arena.match import Match
 from threeup_agents.arena.run_folder import Folder
 from threeup_agents.competition import check
 from threeup_agents.evaluation import Config, main
-from threeup_agents.players import policy
 from threeup_agents.replay.from_run import replay
 from threeup_agents.replay.recording import Recording
-from threeup_agents.search import value
+from threeup_agents.search import positional, value
 from threeup_agents.specs import SPECS
 from threeup_env.engine.actions import IllegalActionError
 from threeup_env.envs.gym_env import ThreeUpEnv
@@ -116,7 +115,7 @@ def refused_by_name(path: Path, reads: Callable[[Path], object], whole: bytes) -
 @pytest.mark.parametrize(
     ("source", "reads"),
     [
-        (policy.shipped_file(2), policy.read),
+        (positional.shipped_file(2), positional.read),
         (value.shipped_file(2), lambda path: value.read(path, 2)),
     ],
     ids=["policy", "value network"],
@@ -170,7 +169,7 @@ def test_edited_facts_of_a_run_are_read_or_refused_by_name(
         kept.write_bytes(whole)
 
 
-words = st.text(max_size=12) | st.sampled_from([*SPECS, "/", "..", "ppo:", "search:", "\0"])
+words = st.text(max_size=12) | st.sampled_from([*SPECS, "/", "..", "policy:", "search:", "\0"])
 
 
 @given(spec=st.lists(words, max_size=3).map("".join) | scalars)

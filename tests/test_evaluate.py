@@ -115,14 +115,21 @@ def test_a_run_that_was_killed_goes_on_to_the_same_results(tmp_path: Path) -> No
 
 @pytest.mark.part
 @pytest.mark.slow
-def test_a_local_ray_gives_the_same_results() -> None:
+def test_a_ray_cluster_of_two_nodes_gives_the_same_results() -> None:
     ray = pytest.importorskip("ray")
+    clusters = pytest.importorskip("ray.cluster_utils")
     one = untimed(evaluation.Config(DUEL, deals=1200, max_steps=60))
-    ray.init(num_cpus=2, include_dashboard=False)
+    cluster = clusters.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address)
     try:
+        assert len(ray.nodes()) == 2
         other = untimed(evaluation.Config(DUEL, deals=1200, max_steps=60, workers=2, backend="ray"))
     finally:
         ray.shutdown()
+        cluster.shutdown()
     assert other == one
 
 
@@ -474,18 +481,6 @@ def test_a_policy_for_another_table_size_is_named_before_any_game(
     error = capsys.readouterr().err
     assert run in error
     assert "expected a table of 2 players; got 3" in error
-
-
-def test_a_table_size_without_a_shipped_policy_is_named_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(ppo, "SHIPPED", tmp_path)
-    ppo.shipped.cache_clear()
-    assert evaluation.main([*SMALL, "--agents", "random", "ppo", "--num-players", "5"]) == 2
-    assert capsys.readouterr().err == (
-        "threeup evaluate: agent 'ppo': shipped policies: expected one for 5 players; got none. "
-        "Train one: threeup train --num-players 5\n"
-    )
 
 
 def test_a_policy_of_another_version_of_the_environment_is_refused(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from threeup_agents.arena import provenance
-from threeup_agents.players import careful, policy
-from threeup_agents.search import searchers, value
+from threeup_agents.players import careful
+from threeup_agents.search import positional, searchers, value
 from threeup_env.engine import batch, compiled
 
 ROOT = Path(__file__).parents[1]
@@ -38,8 +38,10 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.analysis": "files pages plots specs arena engine",
     "threeup_agents.replay": "files pages plots specs search arena engine view agent",
     "threeup_agents.play": "specs arena replay engine view",
-    "threeup_agents.training": "files plots specs players search arena analysis engine agent env",
     "threeup_agents.exact": "files specs players arena engine agent",
+    "threeup_agents.training": (
+        "files plots specs players search arena analysis exact engine agent env"
+    ),
     "threeup_agents.competition": "files arena analysis replay engine",
     "threeup_agents.evaluation": "files specs arena analysis replay competition",
     "threeup_agents.merge": "files arena competition evaluation",
@@ -236,11 +238,11 @@ def test_the_hash_of_the_engine_covers_the_rules_and_an_agents_hash_its_networks
     assert engine >= {"batch", "rules", "state", "cards", "actions", "observation", "rng"}
     search = set(compiled.reachable(Path(searchers.__file__)))
     assert search >= {Path(careful.__file__), Path(batch.__file__).with_name("rules.py")}
-    names = ("ppo", "search:10")
+    names = ("policy", "policy:net", "search:10")
     assert all(provenance.agent_hash(name, 2) != provenance.agent_hash(name, 3) for name in names)
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
 def test_the_shipped_networks_lie_where_they_are_looked_for(num_players: int) -> None:
-    assert policy.shipped_file(num_players).is_file()
+    assert positional.shipped_file(num_players).is_file()
     assert value.shipped_file(num_players).is_file()

@@ -39,13 +39,13 @@ def test_an_installed_threeup_is_whole(pattern: str, built: Path, tmp_path: Path
     call(programs / "pip", "install", "--quiet", "--no-deps", OTHER, cwd=empty)
     threeup, python = programs / "threeup", programs / "python"
 
-    everybody = ["random", "greedy", "search:50", "ppo"]
+    everybody = ["random", "greedy", "search:50", "policy"]
     told = call(
         *(threeup, "evaluate", "--agents", *everybody, "--deals", "20", "--out", "run"), cwd=empty
     )
     assert all(name in told for name in everybody)
     assert (empty / "run" / "report.html").stat().st_size > 10_000
-    assert "ppo" in call(threeup, "evaluate", "--ladder", "--num-players", "4", cwd=empty)
+    assert "policy:net" in call(threeup, "evaluate", "--ladder", "--num-players", "4", cwd=empty)
     assert "--opponents" in call(threeup, "play", "--help", cwd=empty)
     call(threeup, "page", "run", "--game", "3", "--out", "game.html", cwd=empty)
     assert (empty / "game.html").stat().st_size > 10_000

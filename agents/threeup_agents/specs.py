@@ -17,10 +17,10 @@ SPECS: Final = {
     "flat:N": "Monte Carlo over N worlds drawn to agree with what it sees",
     "search:N": "tree search of N iterations over such worlds",
     "look:N": "careful while there is a draw pile; then each action played on in N such worlds",
-    "ppo": "the shipped policy for the table size it sees, sampled at its temperature",
-    "ppo:best": "as ppo, always the most probable action; also FOLDER:best",
+    "policy": "the shipped network on the position after each action, with a look ahead",
+    "policy:net": "the same network alone",
     "exact": "the solved variant mini at a table of two, from threeup exact; also exact:FILE",
-    "FOLDER": "a training run's folder, or its policy.safetensors, likewise",
+    "FOLDER": "a training run's folder, or its policy.safetensors; also FOLDER:best, FOLDER:net",
     "FILE.py:NAME?depth=3": "what a class or function of a Python file gives, with arguments",
     "package.module:NAME": "likewise, of a module that can be imported",
     "FILE.onnx": "a network from observations to logits, sampled; FILE.onnx:best",
@@ -31,6 +31,8 @@ SPECS: Final = {
 }
 """What `make` understands, and what each is."""
 _BEST: Final = ":best"
+_NET: Final = ":net"
+_SHIPPED: Final = ("policy", "policy:net")
 _PROGRAM: Final = "program:"
 _EXACT: Final = "exact:"
 _NAMED: Final = re.compile(r"([^=:?/\\]+)=(.+)", re.DOTALL)
@@ -100,7 +102,7 @@ def make_any(
         from threeup_agents.outside import code
 
         return code.make(place, seed)
-    return _load_policy(spec, seed)
+    return _load_policy(spec, seed, num_threads)
 
 
 def named(spec: str) -> tuple[str, str]:
@@ -157,7 +159,7 @@ def without_path(spec: str) -> str:
     """
     _, spec = named(spec)
     if network_file(spec) or policy_file(spec):
-        return _BEST if spec.endswith(_BEST) else ""
+        return next((ending for ending in (_BEST, _NET) if spec.endswith(ending)), "")
     place = _place(spec)
     return spec if place is None or not place.is_file else spec.removeprefix(place.place)
 
@@ -190,7 +192,7 @@ def check_trusted(found: Iterable[str], where: str, trust: bool = False) -> None
 def is_program(spec: str) -> bool:
     """Whether a spec is a command to run, with a name before it or not.
 
-    >>> is_program("bot=program:python bot.py --depth=3"), is_program("ppo:best")
+    >>> is_program("bot=program:python bot.py --depth=3"), is_program("policy:net")
     (True, False)
     """
     return named(spec)[1].startswith(_PROGRAM)
@@ -218,7 +220,7 @@ def _count(spec: str, number: str) -> int:
 def policy_file(spec: str) -> Path | None:
     """The policy file that a spec names by a path, there or not; None for other specs."""
     _, spec = named(spec)
-    place = Path(spec.removesuffix(_BEST))
+    place = Path(spec.removesuffix(_BEST).removesuffix(_NET))
     if spec and place.is_dir():
         place = place / "policy.safetensors"
     return place if place.suffix == ".safetensors" else None
@@ -227,7 +229,7 @@ def policy_file(spec: str) -> Path | None:
 def about(spec: str) -> str:
     """What the agent of a spec does, with its way of choosing.
 
-    >>> about("ppo:best")
+    >>> about("runs/a:best")
     'always the most probable action of the policy'
     """
     _, spec = named(spec)
@@ -240,23 +242,40 @@ def about(spec: str) -> str:
         return "a solved game's strategy"
     if is_code(spec):
         return "what Python code of its own says"
-    if spec in SPECS and name != "ppo":
+    if spec in SPECS:
         return SPECS[spec]
+    if (path := policy_file(spec)) and _is_positional(path):
+        return SPECS["policy:net" if spec.endswith(_NET) else "policy"].replace("shipped ", "")
     if spec.endswith(_BEST):
         return "always the most probable action of the policy"
     return "actions by the probabilities of the policy, at its temperature"
 
 
-def _load_policy(spec: str, seed: int) -> Agent:
-    path = None if spec.removesuffix(_BEST) == "ppo" else policy_file(spec)
-    if path is None and spec.removesuffix(_BEST) != "ppo":
+def _load_policy(spec: str, seed: int, num_threads: int | None) -> Agent:
+    path = policy_file(spec)
+    if path is None and spec not in _SHIPPED:
         known = ", ".join(SPECS)
         raise ValueError(f"agent: expected one of {known}; got {spec!r}")
     if path is not None and not path.is_file():
         raise ValueError(f"agent {spec!r}: expected the policy file {str(path)!r}; there is none")
+    if path is None or _is_positional(path):
+        from threeup_agents.search import positional
+
+        if spec.endswith(_BEST):
+            raise ValueError(f"agent {spec!r}: expected no {_BEST}, it takes the best anyway")
+        return positional.load(path, seed, not spec.endswith(_NET), num_threads)
     from threeup_agents.players import policy
 
+    if spec.endswith(_NET):
+        raise ValueError(f"agent {spec!r}: expected no {_NET}; this policy never looks ahead")
     return policy.load(path, seed, best_action=spec.endswith(_BEST))
+
+
+def _is_positional(path: Path) -> bool:
+    """Whether a policy is a network on positions after actions, not on observations."""
+    from threeup_agents.search import positional
+
+    return positional.is_positional(path)
 
 
 def _place(spec: str) -> "code.Code | None":

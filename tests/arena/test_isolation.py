@@ -105,7 +105,7 @@ def named(how: str) -> Entrant:
 @pytest.mark.parametrize("num_players", [2, 3, 6])
 def test_isolated_agents_play_the_same_games(num_players: int) -> None:
     decks = draw_deals(8, num_players)
-    line_up = ["careful", "random", "ppo", "greedy", "flat:2", "random"][:num_players]
+    line_up = ["careful", "random", "policy:net", "greedy", "flat:2", "random"][:num_players]
     games = [play_block(line_up, decks, seed=3, terms=Terms(isolate)) for isolate in (False, True)]
     assert (games[0].course == games[1].course).all()
     assert (games[0].decisions == games[1].decisions).all()

@@ -105,7 +105,7 @@ def test_line_ups_do_not_depend_on_the_order_of_the_agents() -> None:
 
 def test_a_seating_moves_the_agents_and_nothing_else() -> None:
     decks = draw_deals(6, 5)
-    names = ["random", "greedy", "careful", "flat:2", "ppo"]
+    names = ["random", "greedy", "careful", "flat:2", "policy:net"]
     seats = draw_seats(tuple(names), 0, 6, seed=9)
     match = play_block(names, decks, seats=seats)
     for row in range(30):

@@ -37,7 +37,7 @@ ALIKE = 0.3
 class Config:
     """Simulate the coverage of intervals."""
 
-    agents: tuple[str, ...] = ("random", "greedy", "careful", "ppo")
+    agents: tuple[str, ...] = ("random", "greedy", "careful", "policy:net")
     """Who plays the pool of games."""
     num_players: tuple[int, ...] = (2, 3, 4)
     """Table sizes."""

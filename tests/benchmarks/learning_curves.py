@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.measured import note
 from threeup_agents.training import __main__ as train
 from threeup_agents.training.settings import read_config
 
@@ -48,6 +49,8 @@ class Config:
     """Threads of the networks."""
     out: Path = Path("runs/curves")
     """Folder of the runs and of the picture."""
+    write: Path | None = None
+    """File that takes a row an arm for the documentation, docs/results/learning.json."""
 
 
 def main(config: Config) -> None:
@@ -64,6 +67,10 @@ def main(config: Config) -> None:
         row = [arm, *(f"{number:.3f}" for number in numbers), f"{np.mean(minutes):.1f}"]
         print(*row, sep="\t", flush=True)
         table.add_row(*row)
+        if config.write is not None:
+            facts = {"arm": arm, "num_players": config.num_players, "decisions": config.decisions}
+            facts |= {"mean": float(np.mean(last)), "deviation": float(np.std(last, ddof=1))}
+            note(config.write, [facts | {"seeds": len(last)}], ("arm", "num_players"))
     draw(config, curves)
     Console().print(table)
 
@@ -76,6 +83,11 @@ def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
         options += ["--teacher-decisions", str(config.decisions // 4)]
     for name in ("num_players", "decisions", "ladder_every", "ladder_deals", "num_threads"):
         options += [f"--{name.replace('_', '-')}", str(getattr(config, name))]
+    return [point for point in finish(folder, options) if point["mode"] == "sampled"]
+
+
+def finish(folder: Path, options: list[str]) -> list[dict[str, Any]]:
+    """Train a run with these options of train.py as far as it isn't there; its curve."""
     if (folder / "config.json").exists():
         found = read_config(folder / "config.json")
         wanted, there = asdict(train.parse(options)), asdict(found)
@@ -84,11 +96,11 @@ def curve(config: Config, arm: str, seed: int) -> list[dict[str, Any]]:
             raise SystemExit(f"{folder}: expected a run with {right}; got {other}")
         options = ["--resume", str(folder)]
     points = read_points(folder)
-    if not points or points[-1]["decisions"] < config.decisions:
+    if not points or points[-1]["decisions"] < train.parse(options).decisions:
         if code := train.main(options):
             raise SystemExit(code)
         points = read_points(folder)
-    return [point for point in points if point["mode"] == "sampled"]
+    return points
 
 
 def read_points(folder: Path) -> list[dict[str, Any]]:

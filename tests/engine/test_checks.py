@@ -13,7 +13,7 @@ from tests.engine.test_observation import random_play
 from threeup_env import Batch, describe, determinize, observation_fields
 from threeup_env.engine.checks import check_states, checked_observations
 
-AGENTS = ("random", "greedy", "careful", "flat:2", "search:4", "look:4", "ppo")
+AGENTS = ("random", "greedy", "careful", "flat:2", "search:4", "look:4", "policy")
 
 
 def decisions(num_players: int, num_games: int = 40, steps: int = 45) -> Batch:
@@ -71,7 +71,7 @@ def test_a_search_plays_no_action_that_the_rules_forbid(spec: str) -> None:
 IMPOSSIBLE = [("seat", 100), ("unseen", 127), ("hand_size[1]", 90), ("draw_pile_size", -1)]
 
 
-@pytest.mark.parametrize("spec", ["careful", "flat:2", "search:4", "look:4", "ppo"])
+@pytest.mark.parametrize("spec", ["careful", "flat:2", "search:4", "look:4", "policy"])
 @pytest.mark.parametrize(("field", "value"), [*IMPOSSIBLE, ("top", 1), ("bounds[1]", 1)])
 def test_observations_that_can_not_be_are_refused_by_name(
     spec: str, field: str, value: int
@@ -122,7 +122,7 @@ def test_no_hostile_observation_does_harm(data: Any, num_players: int) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, vectors.shape[1] - 1))
         vectors[0, place] = data.draw(st.integers(-128, 127))
-    for spec in ("careful", "flat:1", "search:2", "look:2", "ppo"):
+    for spec in ("careful", "flat:1", "search:2", "look:2", "policy"):
         agent = threeup_agents.make(spec)
         try:
             actions = agent.act(vectors, batch.action_masks)

@@ -1,7 +1,6 @@
 """Exact play: the tree against plain enumeration, the solver against published values."""
 
 import json
-import re
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -12,6 +11,8 @@ import numpy.typing as npt
 import pytest
 
 import threeup_agents
+from tests.markdown import PAGES, table_rows
+from tests.players.test_policy import policy_for
 from tests.reference import ReferenceGame
 from threeup_agents import evaluation
 from threeup_agents.arena.deals import draw_deals
@@ -27,10 +28,9 @@ from threeup_agents.exact.exploitability import (
 )
 from threeup_agents.exact.tree import ENDED, Nodes, Tree, build
 from threeup_agents.players.exact import SHIPPED, Exact, MixedStrategy
+from threeup_agents.players.policy import PolicyPlayer
 from threeup_env import Batch
 from threeup_env.engine.events import event_rows
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 def kuhn() -> Tree:
@@ -188,10 +188,10 @@ def test_a_best_response_wins_what_it_promises_and_no_other_strategy_more(
 
 
 def test_an_agent_that_says_its_chances_is_not_sampled(tree: Tree) -> None:
-    ppo: Any = threeup_agents.make("ppo")
-    exact = nash_conv(ppo, tree, samples=1)
-    assert exact == nash_conv(ppo, tree, samples=9)
-    assert exact == pytest.approx(nash_conv(Sampled(ppo), tree, samples=200), abs=0.03)
+    policy: Any = PolicyPlayer(policy_for(2), "policy", seed=1)
+    exact = nash_conv(policy, tree, samples=1)
+    assert exact == nash_conv(policy, tree, samples=9)
+    assert exact == pytest.approx(nash_conv(Sampled(policy), tree, samples=200), abs=0.03)
 
 
 class Sampled:
@@ -295,10 +295,12 @@ def test_the_shipped_strategy_can_hardly_be_exploited() -> None:
     whole = build()
     assert len(whole.chance) == 3156
     assert len(whole.nodes.seat) == 2_062_049
+    sizes = f"2,062,049 decisions and {len(whole.key):,} information sets"
+    assert f"3,156 deals, {sizes}" in PAGES["docs/strength.md"]
     # The prototype of another hand: .690 for uniform play and .392 for greedy.
     assert cfr.nash_conv(whole, whole.uniform()) == pytest.approx(0.690, abs=0.0006)
-    stated = re.findall(r"^\| `([\w:]+)` \| (0\.\d+) \|$", README.read_text(), re.MULTILINE)
-    rows = {spec: float(number) for spec, number in stated}
+    stated = table_rows("docs/strength.md", "agent on `mini`")
+    rows = {spec.strip("`"): float(number) for spec, number in stated}
     assert rows["greedy"] == 0.392
     assert len(rows) == 7
     for spec in rows.keys() - {"exact"}:

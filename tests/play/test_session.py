@@ -41,7 +41,7 @@ def test_a_game_against_agents_is_recorded_exactly(num_players: int, seat: int) 
     assert re.search(r"won after \d+ actions; cards left: ", session.summary)
 
 
-@pytest.mark.parametrize("opponent", ["search:20", "ppo"])
+@pytest.mark.parametrize("opponent", ["search:20", "policy"])
 def test_a_page_of_the_game_explains_what_the_agents_chose(tmp_path: Path, opponent: str) -> None:
     session = at_my_turn(Session([opponent], 2, seat=1, seed=5, hint="careful"))
     session.play(session.ask())

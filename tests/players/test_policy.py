@@ -14,7 +14,6 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import threeup_agents
-from threeup_agents.arena.play import play
 from threeup_agents.players import policy as ppo
 from threeup_env import Batch, action_id
 from threeup_env.agent import name_of
@@ -290,44 +289,6 @@ def test_a_policy_that_has_diverged_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"policy\.safetensors': expected finite weights"):
         diverged.save(path)
     assert path.read_bytes() == before
-
-
-SHIPPED = sorted(ppo.SHIPPED.glob("ppo-*.safetensors"))
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_policy_is_small_and_says_what_made_it(path: Path) -> None:
-    assert path.stat().st_size < 2_000_000
-    policy = ppo.read(path)
-    assert path.stem == f"ppo-{policy.num_players[0]}"
-    assert {"command", "seed", "decisions", "seconds", "curve"} <= set(policy.training)
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_policy_beats_random_far_above_its_fair_share(path: Path) -> None:
-
-    num_players = ppo.read(path).num_players[0]
-    match = play(["ppo", "random"], 60, num_players, progress=False)
-    assert match.win_share[:, 0].mean() > 1.4 / num_players
-
-
-@pytest.mark.parametrize("num_players", range(2, 7))
-@pytest.mark.parametrize("spec", ["ppo", "careful", "search:10", "flat:5"])
-def test_a_shipped_agent_wins_by_the_game_and_not_by_the_clock(spec: str, num_players: int) -> None:
-    """A policy that had learnt the step limit (R21) let it end 65% of its games at 2 players."""
-    deals = 60 if spec in ("ppo", "careful") else 8
-    for opponent in ("greedy", "careful"):
-        match = play([spec, opponent], deals, num_players, seed=3, progress=False)
-        assert match.cut_off.mean() <= 0.1
-
-
-def test_a_table_size_without_a_shipped_policy_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(ppo, "SHIPPED", tmp_path)
-    ppo.shipped.cache_clear()
-    with pytest.raises(ValueError, match=r"Train one: threeup train --num-players 2"):
-        threeup_agents.make("ppo").act(*decisions())
 
 
 def test_laying_is_decided_by_the_policy_too() -> None:

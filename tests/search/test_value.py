@@ -174,8 +174,8 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
         read(torn, 3)
     with pytest.raises(ValueError, match=r"none\.safetensors': expected a value network; got"):
         read(tmp_path / "none.safetensors", 3)
-    policy = value.SHIPPED.parent / "policies" / "ppo-3.safetensors"
-    with pytest.raises(ValueError, match=r"ppo-3\.safetensors': expected a value network; got"):
+    policy = value.SHIPPED.parent / "policies" / "policy-3.safetensors"
+    with pytest.raises(ValueError, match=r"policy-3\.safetensors': expected a value network; got"):
         read(policy, 3)
     save_file(shipped(3)._asdict(), torn, metadata={value.FACTS: '{"num_players": 3}'})
     with pytest.raises(ValueError, match=r"expected env, one of .*threeup-v1.*; got none"):

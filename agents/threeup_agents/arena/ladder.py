@@ -28,7 +28,7 @@ from threeup_agents.files import atomic_write, checksum, parse_json
 from threeup_env.engine.state import ENV_ID
 
 FOLDER: Final = Path(__file__).parent / "ladders"
-FAST: Final = ("random", "greedy", "careful", "ppo")
+FAST: Final = ("random", "greedy", "careful", "policy:net", "policy")
 AGENTS: Final = {2: (*FAST, "search:50"), 3: (*FAST, "search:50"), 4: FAST, 6: FAST}
 """Who stands on the ladder, by number of players."""
 DEALS: Final = 2000

@@ -34,7 +34,7 @@ class Settings:
     """What decides every game of a round robin."""
 
     agents: tuple[str, ...] = ("random", "greedy", "careful")
-    """Who takes part: names such as random, greedy, careful, flat:200, search:200, ppo, the
+    """Who takes part: names such as random, greedy, careful, flat:200, search:200, policy, the
     path of a policy file or run folder, mine.py:Mine for code; NAME=SPEC sets a name."""
     num_players: int = 2
     """Seats at the table, 2 to 6."""

@@ -1,7 +1,7 @@
 """Solve a small variant exactly, and say how exploitable agents are in it.
 
 threeup exact --out runs/exact
-threeup exact --out runs/exact --agents greedy careful ppo search:50
+threeup exact --out runs/exact --agents greedy careful policy search:50
 threeup evaluate --agents exact greedy --variant mini --max-steps 40
 
 The same command goes on with a run that was stopped.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.arena.deals import deal_hashes
-from threeup_env.engine.cards import NUM_RANKS, check_variant, sorted_deck
+from threeup_env.engine.cards import VARIANTS, check_variant
 
 NUM_SEATS: Final = 2
 MOST_ORDERS: Final = 1_000_000
@@ -30,8 +30,8 @@ def all_deals(variant: str = "mini") -> tuple[npt.NDArray[np.int8], npt.NDArray[
         (3156, 1.0)
     """
     check_variant(variant, NUM_SEATS)
-    copies = np.bincount(sorted_deck(variant), minlength=NUM_RANKS).tolist()
-    orders = math.factorial(sum(copies)) // math.prod(map(math.factorial, copies))
+    copies = list(VARIANTS[variant].copies)
+    orders = num_orders(variant)
     if orders > MOST_ORDERS:
         raise ValueError(
             f"variant: expected one with at most {MOST_ORDERS:,} orders of its deck, e.g. "
@@ -41,6 +41,16 @@ def all_deals(variant: str = "mini") -> tuple[npt.NDArray[np.int8], npt.NDArray[
     hashes = deal_hashes(decks, NUM_SEATS, variant)
     _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
     return decks[first], counts / orders
+
+
+def num_orders(variant: str) -> int:
+    """How many orders its deck has, equal cards not told apart.
+
+    >>> num_orders("mini")  # 10! / (3! 3! 2!)
+    50400
+    """
+    copies = VARIANTS[variant].copies
+    return math.factorial(sum(copies)) // math.prod(map(math.factorial, copies))
 
 
 def _orders(copies: list[int]) -> Iterator[tuple[int, ...]]:

@@ -16,6 +16,7 @@ from threeup_agents.exact.deals import all_deals
 from threeup_agents.players.exact import mixed, with_events, with_observations
 from threeup_env.engine.batch import Batch
 from threeup_env.engine.events import EVENT_DTYPE, event_rows, write_events
+from threeup_env.engine.lockstep import KEEP, Shown, new_shown, run_games
 from threeup_env.engine.state import STATE_DTYPE
 
 MAX_STEPS: Final = 40
@@ -107,7 +108,7 @@ def build(
     levels: list[Columns] = []
     while len(states):
         advance(len(states))
-        level, states, keys = _expand(states, keys, variant, max_steps, infosets, views)
+        level, states, keys = _expand(states, keys, infosets, views)
         levels.append(level)
     return _joined(chance, levels, infosets, views)
 
@@ -115,27 +116,23 @@ def build(
 def _expand(
     states: npt.NDArray[np.void],
     keys: npt.NDArray[np.uint64],
-    variant: str,
-    max_steps: int,
     infosets: "_Index",
     views: "_Index",
 ) -> tuple[Columns, npt.NDArray[np.void], npt.NDArray[np.uint64]]:
     """One level's nodes and edges; the states and keys of the next."""
-    batch = _loaded(states, variant, max_steps)
-    seats, nodes = batch.seats.copy(), np.arange(len(states))
-    masks = batch.action_masks
-    keys[seats, nodes] = with_observations(keys[seats, nodes], batch.observations)
-    view = views.number(mixed(np.zeros(len(states), np.uint64), batch.observations))
-    views.keep(view, observations=batch.observations, action_masks=masks)
+    nodes = np.arange(len(states))
+    seats, observations, masks, *_ = _after(states, np.full(len(states), KEEP))
+    keys[seats, nodes] = with_observations(keys[seats, nodes], observations)
+    view = views.number(mixed(np.zeros(len(states), np.uint64), observations))
+    views.keep(view, observations=observations, action_masks=masks)
     infoset = infosets.number(keys[seats, nodes])
     infosets.keep(infoset, view=view, num_actions=masks.sum(axis=1))
     rows, actions = np.nonzero(masks)
-    before = np.ascontiguousarray(states[rows])
-    keys = with_events(keys[:, rows], events_of(before, actions))
-    after = _loaded(before, variant, max_steps)
-    after.step(actions)
-    ended = after.terminations | after.truncations
-    won = np.where(after.terminations, np.sign(after.rewards[:, 0]), 0)
+    following = np.ascontiguousarray(states[rows])
+    keys = with_events(keys[:, rows], events_of(following, actions))
+    _, _, _, rewards, terminations, truncations, *_ = _after(following, actions)
+    ended = terminations | truncations
+    won = np.where(terminations, np.sign(rewards[:, 0]), 0)
     found: Columns = {
         "seat": seats.astype(np.int8),
         "infoset": infoset.astype(np.int32),
@@ -144,13 +141,14 @@ def _expand(
         "utility": won.astype(np.int8),
         "action": actions.astype(np.int8),
     }
-    return found, after.states[~ended].copy(), keys[:, ~ended]
+    return found, following[~ended], keys[:, ~ended]
 
 
-def _loaded(states: npt.NDArray[np.void], variant: str, max_steps: int) -> Batch:
-    batch = Batch(len(states), NUM_SEATS, variant, max_steps, autoreset=False)
-    batch.load(states)
-    return batch
+def _after(states: npt.NDArray[np.void], actions: npt.NDArray[np.int64]) -> Shown:
+    """Take legal actions (or KEEP) in place; what `Batch` would show, which would check it all."""
+    shown = new_shown(len(states), NUM_SEATS)
+    run_games(states, np.arange(len(states)), actions, False, shown)
+    return shown
 
 
 def _joined(

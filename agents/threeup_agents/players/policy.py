@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -33,8 +33,6 @@ from threeup_env.engine.state import ENV_ID
 
 FORMAT: Final = 1
 """Version of the file: which keys its facts have, and what its tensors are named."""
-SHIPPED: Final = Path(__file__).parent / "policies"
-"""Where the shipped policies lie, one a table size."""
 TEMPERATURE: Final = 1.0
 """Divides the logits of a policy that doesn't say otherwise."""
 _KEY: Final = "threeup_policy"
@@ -126,6 +124,13 @@ class Policy:
         weights /= weights.sum(axis=1, keepdims=True)
         return weights
 
+    def players(self) -> dict[str, Callable[[int], "PolicyPlayer"]]:
+        """Its ways to play, by name: each gives an agent for a seed."""
+        return {
+            "sampled": lambda seed: PolicyPlayer(self, "policy", seed),
+            "best": lambda seed: PolicyPlayer(self, "policy", seed, best_action=True),
+        }
+
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all.
 
@@ -182,7 +187,7 @@ class PolicyPlayer:
     """Plays a policy: samples from it, or takes its best action.
 
     Args:
-        policy: one for the tables it will see; None for the shipped one of each table size.
+        policy: one for the tables it will see.
         name: the agent's name.
         seed: starts the agent's own random stream.
         best_action: take the likeliest action. Two such players can circle until the
@@ -192,7 +197,7 @@ class PolicyPlayer:
 
     def __init__(
         self,
-        policy: Policy | None,
+        policy: Policy,
         name: str,
         seed: int = 0,
         best_action: bool = False,
@@ -224,7 +229,7 @@ class PolicyPlayer:
         """
         observations = checked_observations(observations)
         action_masks = checked_masks(action_masks)
-        policy = self.policy or shipped(num_players_of(observations))
+        policy = self.policy
         found = policy.probabilities(observations, action_masks, policy.temperature)
         return np.eye(found.shape[1])[found.argmax(axis=1)] if self.best_action else found
 
@@ -237,7 +242,7 @@ class PolicyPlayer:
             observation: of the seat to act; int8 `[F]`.
             action_mask: bool `[A]`.
         """
-        policy = self.policy or shipped(num_players_of(observation))
+        policy = self.policy
         chances = policy.probabilities(observation[None], action_mask[None], policy.temperature)[0]
         legal = np.flatnonzero(action_mask)
         order = legal[np.argsort(-chances[legal], kind="stable")]
@@ -245,49 +250,22 @@ class PolicyPlayer:
 
     def data_files(self, num_players: int) -> list[Path]:
         """The policy file that it plays by; none for a policy that came as an object."""
-        if self.policy is None:
-            return [shipped_file(num_players)]
         return [] if self.path is None else [self.path]
 
 
-def load(path: Path | None, seed: int = 0, best_action: bool = False) -> PolicyPlayer:
+def load(path: Path, seed: int = 0, best_action: bool = False) -> PolicyPlayer:
     """Load an agent from a policy file; nothing in it is ever executed.
 
     Args:
-        path: the file; None for the shipped policies.
+        path: the file.
         seed: starts the agent's own random stream.
         best_action: see `PolicyPlayer`.
 
     Raises:
         ValueError: not a policy file, truncated, or made for another environment.
     """
-    if path is None:
-        return PolicyPlayer(None, "ppo", seed, best_action)
     name = path.parent.name if path.name == "policy.safetensors" else path.stem
     return PolicyPlayer(read(path), name or path.stem, seed, best_action, path)
-
-
-def shipped_file(num_players: int) -> Path:
-    """Where the shipped policy for one table size lies."""
-    return SHIPPED / f"ppo-{num_players}.safetensors"
-
-
-@lru_cache
-def shipped(num_players: int) -> Policy:
-    """The policy that comes with the agents for one table size.
-
-    Raises:
-        ValueError: there is none.
-    """
-    path = shipped_file(num_players)
-    if not path.is_file():
-        there = sorted(p.stem.partition("-")[2] for p in SHIPPED.glob("ppo-*.safetensors"))
-        raise ValueError(
-            f"shipped policies: expected one for {num_players} players; "
-            f"got {' and '.join(there) or 'none'}. Train one: "
-            f"threeup train --num-players {num_players}"
-        )
-    return read(path)
 
 
 def read(path: Path) -> Policy:

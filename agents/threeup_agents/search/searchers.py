@@ -26,6 +26,7 @@ from threeup_env.engine.state import STATE_DTYPE
 
 TEMPLATE: Final = Path(__file__).with_name("decision.html")
 Kernel: TypeAlias = Callable[..., None]
+Choose: TypeAlias = Callable[[npt.NDArray[np.int8], npt.NDArray[np.bool_]], npt.NDArray[np.int64]]
 _TASKS_PER_THREAD: Final = 4
 
 
@@ -86,20 +87,13 @@ class _Searcher:
         """
         action_masks = checked_masks(action_masks)
         observations = checked_observations(observations)
-        check_legal(observations, action_masks)
-        actions: npt.NDArray[np.int64] = action_masks.argmax(axis=1)
-        rows = np.flatnonzero(action_masks.sum(axis=1) > 1)
-        if not len(rows):
-            return actions
-        parts = np.array_split(rows, min(len(rows), self.num_threads * _TASKS_PER_THREAD))
-        pairs = [(observations[part], action_masks[part]) for part in parts]
-        if self.num_threads == 1 or len(parts) == 1:
-            results = [self._decide(*pair)[0] for pair in pairs]
-        else:
-            with ThreadPoolExecutor(self.num_threads) as pool:
-                results = list(pool.map(lambda pair: self._decide(*pair)[0], pairs))
-        actions[rows] = np.concatenate(results)
-        return actions
+
+        def choose(
+            seen: npt.NDArray[np.int8], masks: npt.NDArray[np.bool_]
+        ) -> npt.NDArray[np.int64]:
+            return self._decide(seen, masks)[0]
+
+        return spread(observations, action_masks, self.num_threads, choose)
 
     def explain(
         self,
@@ -125,11 +119,7 @@ class _Searcher:
             np.int64(100)
         """
         vector = checked_observations(np.asarray(observation)[None])[0]
-        legal_here = legal_mask(vector)
-        mask = legal_here if action_mask is None else np.array(action_mask, np.bool_)
-        if mask.shape != legal_here.shape or not mask.any() or (mask & ~legal_here).any():
-            names = ", ".join(repr(ACTION_NAMES[a]) for a in np.flatnonzero(legal_here))
-            raise ValueError(f"action_mask: expected one or more of {names}")
+        mask = legal_mask(vector, action_mask)
         actions, visits, totals = self._decide(vector[None], mask[None])
         legal = np.flatnonzero(mask)
         counts = visits[0, legal]
@@ -227,17 +217,65 @@ def tree_rows(observations: npt.NDArray[np.int8], *arguments: Any) -> None:
     kernel(observations, *arguments, shipped(num_players_of(observations)))
 
 
-def legal_mask(observation: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    """The legal actions of the observer, read off its observation; bool `[A]`.
+def spread(
+    observations: npt.NDArray[np.int8],
+    action_masks: npt.NDArray[np.bool_],
+    num_threads: int,
+    choose: Choose,
+) -> npt.NDArray[np.int64]:
+    """Decide the rows that have a choice, spread over threads.
+
+    Args:
+        observations: int8 `[B, F]`, checked.
+        action_masks: bool `[B, A]`, checked but for the rules.
+        num_threads: at most so many.
+        choose: decides some rows, each on its own.
+
+    Returns:
+        int64 `[B]`.
 
     Raises:
-        ValueError: it isn't the observer's decision.
+        ValueError: a mask allows an illegal action; names row and action.
+    """
+    check_legal(observations, action_masks)
+    actions: npt.NDArray[np.int64] = action_masks.argmax(axis=1)
+    rows = np.flatnonzero(action_masks.sum(axis=1) > 1)
+    if not len(rows):
+        return actions
+    parts = np.array_split(rows, min(len(rows), num_threads * _TASKS_PER_THREAD))
+    pairs = [(observations[part], action_masks[part]) for part in parts]
+    if num_threads == 1 or len(parts) == 1:
+        results = [choose(*pair) for pair in pairs]
+    else:
+        with ThreadPoolExecutor(num_threads) as pool:
+            results = list(pool.map(lambda pair: choose(*pair), pairs))
+    actions[rows] = np.concatenate(results)
+    return actions
+
+
+def legal_mask(
+    observation: npt.NDArray[np.int8], action_mask: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.bool_]:
+    """The actions that the observer may choose from; bool `[A]`.
+
+    Args:
+        observation: int8 `[F]`.
+        action_mask: bool `[A]`; None means all that are legal.
+
+    Raises:
+        ValueError: it isn't the observer's decision, or a mask with an illegal action or none.
     """
     num_players_of(observation)
     if not decode(observation)["seats"]["acting"][0]:
         raise ValueError("observation: expected one of the seat to act; got another seat's")
-    mask = np.zeros(NUM_ACTIONS, np.bool_)
-    write_legal_mask(observation, mask)
+    legal = np.zeros(NUM_ACTIONS, np.bool_)
+    write_legal_mask(observation, legal)
+    if action_mask is None:
+        return legal
+    mask = np.array(action_mask, np.bool_)
+    if mask.shape != legal.shape or not mask.any() or (mask & ~legal).any():
+        names = ", ".join(repr(ACTION_NAMES[action]) for action in np.flatnonzero(legal))
+        raise ValueError(f"action_mask: expected one or more of {names}")
     return mask
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import tyro
 
 from threeup_agents.arena.referee import AgentError
+from threeup_agents.exact.tree import MAX_STEPS
 from threeup_agents.training.interruption import EXIT_CODE, StoppedError, goes_on
 from threeup_agents.training.settings import PRESETS, Config, read_config
 
@@ -72,8 +73,11 @@ def parse(arguments: list[str], prog: str = "threeup train") -> Config:
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--preset", choices=PRESETS, default="quick")
     first.add_argument("--decisions", type=int)
+    first.add_argument("--variant")
     known = first.parse_known_args(arguments)[0]
     default = PRESETS[known.preset]
+    if known.variant == "mini":
+        default = replace(default, max_steps=MAX_STEPS)  # its exact solution goes no further
     config = tyro.cli(Config, args=arguments, default=default, description=__doc__, prog=prog)
     if config.resume is None:
         return config

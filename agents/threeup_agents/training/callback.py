@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 from stable_baselines3.common.callbacks import BaseCallback
 
+from threeup_agents.exact.exploitability import is_solvable, nash_conv, whole_tree
 from threeup_agents.files import (
     OBJECT,
     TEXT,
@@ -26,16 +27,22 @@ from threeup_agents.files import (
     whole,
     write_text,
 )
+from threeup_agents.players.policy import Policy
+from threeup_agents.search.positional import PositionPolicy
 from threeup_agents.training import checkpoint, ladder
 from threeup_agents.training.curves import draw_curves
 from threeup_agents.training.interruption import StoppedError, StopRequest
-from threeup_agents.training.ladder import Measurement
+from threeup_agents.training.ladder import Exploitability, Measurement
 from threeup_agents.training.selfplay import SelfPlayPPO
 from threeup_agents.training.settings import Config
+from threeup_env.agent import Agent
 
 _MEASUREMENT: Final = object_of(
     {"decisions": whole(), "seconds": number(0), "opponent": TEXT, "mode": TEXT}
     | {name: number() for name in ("win_share", "low", "high", "cut_off_share")}
+)
+_EXPLOITABILITY: Final = object_of(
+    {"decisions": whole(), "seconds": number(0), "nash_conv": number(0)}
 )
 _FACTS: Final = {
     "seconds": number(0),
@@ -43,6 +50,7 @@ _FACTS: Final = {
     "due": object_of({name: whole() for name in ("checkpoint", "ladder", "snapshot")}),
     "commands": list_of(TEXT),
     "measurements": list_of(_MEASUREMENT),
+    "exploitability": list_of(_EXPLOITABILITY),
     "started_from": optional(OBJECT),
 }
 """What a checkpoint keeps of a `Watch`."""
@@ -78,6 +86,7 @@ class Watch(BaseCallback):
         self.commands: list[str] = []
         self.started_from: dict[str, Any] | None = None  # facts of that policy's training
         self.measurements: list[Measurement] = []
+        self.exploitability: list[Exploitability] = []  # of the one game that is solved
         self.seconds = 0.0
         self._resumed_at = 0
         self._resumed_seconds = 0.0
@@ -100,16 +109,21 @@ class Watch(BaseCallback):
         Raises:
             ValueError: they aren't what `_save` writes.
         """
-        check_fields(str(self.folder / checkpoint.FILE), {"started_from": None} | facts, _FACTS)
+        facts = {"started_from": None, "exploitability": []} | facts  # older ones have neither
+        check_fields(str(self.folder / checkpoint.FILE), facts, _FACTS)
         self.seconds = self._resumed_seconds = facts["seconds"]
         names = [field.name for field in fields(Measurement)]
         self.measurements = [
             Measurement(**{name: found[name] for name in names}) for found in facts["measurements"]
         ]
+        self.exploitability = [
+            Exploitability(found["decisions"], found["seconds"], found["nash_conv"])
+            for found in facts["exploitability"]
+        ]
         self._due = facts["due"]
         self._resumed_at = facts["decisions"]
         self.commands[:0] = facts["commands"]
-        self.started_from = facts.get("started_from")  # older ones have none
+        self.started_from = facts["started_from"]
 
     def __enter__(self) -> "Watch":
         self._progress.start()
@@ -183,12 +197,14 @@ class Watch(BaseCallback):
     def _measure(self) -> None:
         """Measure the policy; say so if it has become weaker; keep it as the run's export."""
         settings = self.settings
+        policy = self.model.export((settings.num_players,), settings.temperature)
         measurements = ladder.measure(
-            self.model.export((settings.num_players,), settings.temperature),
+            policy,
             settings.ladder,
             settings.num_players,
             settings.ladder_deals,
             settings.variant,
+            settings.max_steps,
             seed=settings.seed,
             decisions=self.num_timesteps,
             seconds=self.seconds,
@@ -200,15 +216,9 @@ class Watch(BaseCallback):
             self.logger.record(
                 f"ladder/{measurement.opponent}_{measurement.mode}", measurement.win_share
             )
-            self.console.print(
-                f"{measurement.decisions:>11,} {measurement.seconds / 60:5.1f} min "
-                f"{self._speed():,.0f}/s: "
-                f"{measurement} cut off {measurement.cut_off_share:.3f}",
-                soft_wrap=True,
-                highlight=False,
-                markup=False,
-                emoji=False,
-            )
+            self._say(f"{measurement} cut off {measurement.cut_off_share:.3f}")
+        if is_solvable(settings.variant, settings.num_players, settings.max_steps):
+            self._exploit(policy)
         curve = self._curve()
         write_text(self.folder / "curve.json", json.dumps(curve, indent=1) + "\n")
         with atomic_write(self.folder / "curve.png") as picture:
@@ -216,8 +226,31 @@ class Watch(BaseCallback):
         gc.collect()  # a figure refers to itself: 3 MB each would wait for a rare collection
         self._export()
 
+    def _exploit(self, policy: Policy | PositionPolicy) -> None:
+        """Find what best responses gain against the policy, as it will be exported."""
+        tree = whole_tree(self.settings.variant, self.settings.max_steps)
+        players: dict[str, Callable[[int], Agent]] = {**policy.players()}
+        first = next(iter(players.values()))
+        found = nash_conv(first(self.settings.seed), tree)
+        self.exploitability.append(Exploitability(self.num_timesteps, self.seconds, found))
+        self.logger.record("exact/nash_conv", found)
+        self._say(str(self.exploitability[-1]))
+
+    def _say(self, what: str) -> None:
+        """Print what has just been measured, beside how far the run is."""
+        when = f"{self.num_timesteps:>11,} {self.seconds / 60:5.1f} min {self._speed():,.0f}/s"
+        self.console.print(
+            f"{when}: {what}",
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
     def _curve(self) -> list[dict[str, Any]]:
-        return [measurement.as_json() for measurement in self.measurements]
+        rows = [measurement.as_json() for measurement in self.measurements]
+        rows += [found.as_json() for found in self.exploitability]
+        return sorted(rows, key=lambda row: int(row["decisions"]))
 
     def _export(self) -> None:
         """Write the policy as it is now into the run's folder."""
@@ -242,6 +275,7 @@ class Watch(BaseCallback):
             "commands": self.commands,
             "started_from": self.started_from,
             "measurements": [measurement.__dict__ for measurement in self.measurements],
+            "exploitability": [found.__dict__ for found in self.exploitability],
         }
         checkpoint.save(self.folder / checkpoint.FILE, self.model, facts)
 
@@ -251,8 +285,13 @@ class Watch(BaseCallback):
             for measurement in self.measurements
         }
         news = "; ".join(
-            f"{opponent} {mode} {measurement.win_share:.3f}"
-            for (opponent, mode), measurement in latest.items()
+            [
+                *(
+                    f"{opponent} {mode} {measurement.win_share:.3f}"
+                    for (opponent, mode), measurement in latest.items()
+                ),
+                *map(str, self.exploitability[-1:]),
+            ]
         )
         speed = f"{self._speed():,.0f} decisions/s"
         self._progress.update(

@@ -1,4 +1,4 @@
-"""How strong a policy in training is: matches against fixed opponents, at intervals."""
+"""How strong a policy in training is: matches against fixed opponents, or best responses."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,10 +6,8 @@ from typing import Any
 
 from threeup_agents.analysis.statistics import mean_interval
 from threeup_agents.arena.play import play
-from threeup_agents.players.policy import Policy, PolicyPlayer
-
-MODES = ("sampled", "best")
-"""Sampled play at the policy's temperature, or its best action."""
+from threeup_agents.players.policy import Policy
+from threeup_agents.search.positional import PositionPolicy
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Measurement:
     """Time that training had taken, evaluation left out."""
     opponent: str
     mode: str
-    """One of `MODES`."""
+    """Which of the policy's `players()`."""
     win_share: float
     low: float
     """Lower end of the 95% interval."""
@@ -37,13 +35,35 @@ class Measurement:
         return {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
+@dataclass(frozen=True)
+class Exploitability:
+    """What best responses gain against the policy, sampled at its temperature."""
+
+    decisions: int
+    """Decisions that had been trained on."""
+    seconds: float
+    """Time that training had taken, evaluation left out."""
+    nash_conv: float
+    """See `exact.exploitability.nash_conv`."""
+
+    def __str__(self) -> str:
+        return f"NashConv {self.nash_conv:.4f}"
+
+    def as_json(self) -> dict[str, Any]:
+        """A row beside those of `Measurement`, with another number."""
+        by = {"opponent": "best response", "mode": "sampled"}
+        found = {"seconds": round(self.seconds, 4), "nash_conv": round(self.nash_conv, 6)}
+        return {"decisions": self.decisions} | by | found
+
+
 def measure(
-    policy: Policy,
+    policy: Policy | PositionPolicy,
     opponents: Sequence[str],
     num_players: int,
     deals: int,
     variant: str = "standard",
-    modes: Sequence[str] = MODES,
+    max_steps: int = 1000,
+    modes: Sequence[str] = (),
     seed: int = 0,
     decisions: int = 0,
     seconds: float = 0.0,
@@ -56,20 +76,24 @@ def measure(
         num_players: seats at the table.
         deals: each is played under every rotation of the seats.
         variant: a key of `VARIANTS`.
-        modes: of `MODES`.
+        max_steps: the action that cuts a game off (R21).
+        modes: of the policy's `players()`; empty for all.
         seed: starts the deals and the agents' streams.
         decisions: goes into the result.
         seconds: likewise.
     """
     measurements = []
+    players = policy.players()
     for opponent in opponents:
-        for mode in modes:
-
-            def policy_agent(agent_seed: int, best: bool = mode == "best") -> PolicyPlayer:
-                return PolicyPlayer(policy, "policy", agent_seed, best)
-
+        for mode in modes or players:
             match = play(
-                [policy_agent, opponent], deals, num_players, variant, seed=seed, progress=False
+                [players[mode], opponent],
+                deals,
+                num_players,
+                variant,
+                max_steps,
+                seed=seed,
+                progress=False,
             )
             shares = match.by_deal(match.win_share[:, 0])
             interval = mean_interval(shares)

@@ -1,68 +1,133 @@
-"""Learning by looking ahead: what a teacher does, bettered once the draw pile is empty.
+"""Learning by looking ahead: which action gains over `careful`, by the position that it leads to.
 
-While there is a draw pile, a page of rules (`players.careful`) is hard to beat: the policy
-imitates it, or another teacher. Once it is empty, some decisions are worth a tenth of a game
-and more. There the policy plays, and learns what each legal action gains over the teacher's:
-all are played on for a few turns in the same few worlds, drawn from what the seat knows, and
-then judged by `search.value`. It is what a search does, without its time at play: the luck of
-so few worlds evens out over the decisions that are alike.
+Where looking pays (`search.scoring.is_scored`) every legal action is played on for a few turns
+in drawn worlds and in the true one, and then judged by `search.value`. A network learns these
+gains from the position after the action. It is shown what a look in *other* worlds has found,
+as it will be when it plays; in a part of the decisions it isn't, so that it can play without.
+The luck of the few worlds evens out over the decisions that are alike. Elsewhere `careful`
+plays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.type_aliases import Schedule
+from torch import nn
 
-from threeup_agents import specs
-from threeup_agents.search.value import ValueNetwork, horizon, play_on, shipped, worth
+from threeup_agents.players.careful import Careful
+from threeup_agents.search.position import GAIN_SCALE, NUM_LOOKED, PositionNetwork, position_size
+from threeup_agents.search.positional import MARGIN, PositionPolicy
+from threeup_agents.search.scoring import write_inputs, write_lessons
+from threeup_agents.search.value import VARIANT, ValueNetwork, shipped
 from threeup_agents.training.games import Games
-from threeup_agents.training.masked_softmax import choose, log_probs_and_entropies
+from threeup_agents.training.networks import perceptron
 from threeup_agents.training.rollout_buffer import ChainBuffer
 from threeup_agents.training.selfplay import SelfPlayPPO
 from threeup_env.engine.actions import NUM_ACTIONS
-from threeup_env.engine.cards import MAX_DECK_SIZE
-from threeup_env.engine.compiled import compiled
-from threeup_env.engine.determinize import deal_unseen, write_seen, write_unseen
+from threeup_env.engine.observation import MANY_STEPS, num_players_of
 from threeup_env.engine.rng import AGENTS, streams
-from threeup_env.engine.rules import apply_action, write_legal_actions
-from threeup_env.engine.state import STATE_DTYPE
 
 NUM_WORLDS: Final = 8
-"""Worlds drawn for a decision."""
-MARGIN: Final = 0.02
-"""Win share that an action must gain over the teacher's to be preferred to it: what looks a
-little better is often only how few worlds fell out."""
-LOGITS_PER_WIN: Final = 100.0
-"""What logits tend to: an action that gains 0.02 more is 7 times as likely."""
-GAIN_WEIGHT: Final = 30.0
-"""Weight of an expected gain in the loss; a decision of the teacher's, its cross-entropy, has 1."""
-TEACHER_SHARE: Final = 0.1
-"""Share of the teacher's decisions that are kept to learn from; they are far more."""
+"""Worlds drawn for a decision, for each of its two looks."""
+TRUE_SHARE: Final = 0.3
+"""Weight of the true world among those that are learnt from."""
+UNSEEN_SHARE: Final = 0.35
+"""Share of the decisions in which the network isn't shown the look."""
+LAST_GAIN: Final = 0.1
+"""Scale of the output layer's first weights."""
 
 
 class Lessons(NamedTuple):
-    """Decisions to learn from, N of them."""
+    """Decisions to learn from, N of them, with M actions in all."""
 
     observations: npt.NDArray[np.int8]
     """`[N, F]`."""
-    action_masks: npt.NDArray[np.bool_]
-    """`[N, A]`."""
-    taught: npt.NDArray[np.int64]
-    """What the teacher does; `[N]`."""
+    counts: npt.NDArray[np.int64]
+    """Legal actions of each; `[N]`."""
+    actions: npt.NDArray[np.int64]
+    """One decision's after the other's; `[M]`."""
+    looked: npt.NDArray[np.float32]
+    """What looking has found about them, see `write_looked`; `[M, NUM_LOOKED]`."""
     gains: npt.NDArray[np.float32]
-    """How much more win share than the teacher's each legal action has; 0 elsewhere and where
-    not looked ahead; `[N, A]`."""
-    ahead: npt.NDArray[np.bool_]
-    """Where `gains` were looked up; elsewhere the teacher is imitated; `[N]`."""
+    """Win share over what `careful` does, in other worlds; `[M]`."""
+
+
+class Sample(NamedTuple):
+    """A minibatch: some decisions, with m actions in all."""
+
+    features: torch.Tensor
+    """`[m, P]`."""
+    decisions: torch.Tensor
+    """Whose action it is, from 0 on; int64 `[m]`."""
+    gains: torch.Tensor
+    """`[m]`."""
+    shown: torch.Tensor
+    """Whether the network is shown the look; bool `[m]`."""
+
+
+class PositionScorer(MaskableActorCriticPolicy):
+    """The network in training; SB3 keeps it and its optimizer, and asks it for nothing.
+
+    Args:
+        observation_space: SB3's.
+        action_space: SB3's.
+        lr_schedule: learning rate by progress remaining.
+        num_seen: features of the observation, F.
+        bounds: not used: the features are scaled.
+        hidden: sizes of the two hidden layers.
+        levels: not used: the features are thermometers.
+        kwargs: SB3's own.
+    """
+
+    def __init__(
+        self,
+        observation_space: Any,
+        action_space: Any,
+        lr_schedule: Schedule,
+        num_seen: int,
+        bounds: npt.NDArray[np.int8],
+        hidden: tuple[int, ...] = (256, 64),
+        levels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        self.num_players = num_players_of(np.empty(num_seen, np.int8))
+        self.hidden = hidden
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        self.scorer = perceptron([position_size(self.num_players), *self.hidden, 1], LAST_GAIN)
+        self.optimizer = self.optimizer_class(
+            self.parameters(),
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
+
+    def network(self) -> PositionNetwork:
+        """A copy that compiled code runs."""
+        layers = [layer for layer in self.scorer if isinstance(layer, nn.Linear)]
+        weights = [layer.weight.detach().numpy() for layer in layers]
+        biases = [layer.bias.detach().numpy() for layer in layers]
+        # The last bias is the same for all actions: it decides nothing.
+        arrays = (weights[0].T, biases[0], weights[1].T, biases[1], weights[2][0])
+        return PositionNetwork(*(np.array(array, np.float32, order="C") for array in arrays))
 
 
 class LookAhead(SelfPlayPPO):
-    """Games and bookkeeping of `SelfPlayPPO`, with another way to learn; `teacher` is needed.
+    """Games and bookkeeping of `SelfPlayPPO`, with another network and another way to learn.
 
-    The critic isn't trained.
+    A decision here is one that the network decides, and learns from.
     """
+
+    policy: PositionScorer  # type: ignore[assignment]
+
+    def __init__(self, env: Games, *args: Any, **kwargs: Any) -> None:
+        super().__init__(env, *args, **(kwargs | {"policy": PositionScorer}))
 
     def collect_rollouts(  # type: ignore[override]
         self,
@@ -72,34 +137,32 @@ class LookAhead(SelfPlayPPO):
         n_rollout_steps: int,
         use_masking: bool = True,
     ) -> bool:
-        """Play `n_rollout_steps` decisions of every game and keep lessons of them."""
+        """Play until `n_rollout_steps` decisions a game have been kept as lessons."""
         rollout_buffer.reset()
         callback.on_rollout_start()
         self._seat_opponents()
         env.play_forced(rollout_buffer)
-        assert self.teacher is not None
-        seeds = self._seeds(2)
-        teacher = specs.make(self.teacher, seeds[0])
-        stream = streams(seeds[1], 1, AGENTS)
-        network = shipped(env.batch.num_players)
+        stream = streams(self._seeds(1)[0], 1, AGENTS)
+        network = self.policy.network()
+        careful = Careful()
         kept: list[Lessons] = []
 
         def decide(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
             states = env.batch.states[rows]
             seen, masks = env.batch.observations[rows], env.batch.action_masks[rows]
-            taught = teacher.act(seen, masks)
-            ahead = (states["laying"] == 0) & (states["draw_pile_size"] == 0)
-            actions: npt.NDArray[np.int64] = taught.copy()
-            actions[ahead] = self._draw(seen[ahead], masks[ahead])
-            keep = ahead | (self.rng.random(len(rows)) < TEACHER_SHARE)
-            gains = np.zeros((len(rows), NUM_ACTIONS), np.float32)
-            write_gains(seen, taught, ahead, NUM_WORLDS, network, stream, gains)
-            lessons = (seen, masks, taught, gains, ahead)
-            kept.append(Lessons(*(array[keep] for array in lessons)))
-            self.num_timesteps += len(rows)
+            actions = careful.act(seen, masks)
+            ahead = np.flatnonzero(are_scored(states))
+            if len(ahead):
+                stream[0] += np.uint64(1)
+                lessons, actions[ahead] = learn_from(
+                    seen[ahead], masks[ahead], states[ahead], stream[0], network
+                )
+                kept.append(lessons)
+                self.num_timesteps += len(ahead)
             return actions
 
-        for _ in range(n_rollout_steps):
+        wanted = self.num_timesteps + n_rollout_steps * env.num_envs
+        while self.num_timesteps < wanted:
             env.play(decide, rollout_buffer)
             callback.update_locals(locals())
             if not callback.on_step():
@@ -111,110 +174,156 @@ class LookAhead(SelfPlayPPO):
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_lessons"]
 
-    def _draw(
-        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.int64]:
-        """Draw actions from the policy; int64 `[K]`."""
-        actions = np.empty(len(observations), np.int64)
-        with torch.no_grad():
-            logits = self.policy.logits(torch.from_numpy(observations)).numpy()
-        self.check_finite("the actor's logits", logits)
-        log_probs = np.empty(len(actions), np.float32)
-        choose(logits, action_masks, self.rng.random(len(actions)), actions, log_probs)
-        return actions
-
     def train(self) -> None:
-        """Fit the actor to the lessons.
+        """Fit the network to the lessons.
 
         Raises:
-            DivergedError: the networks have left the finite numbers.
+            DivergedError: the network has left the finite numbers.
         """
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        improvements: list[float] = []  # in win shares, where it looked ahead
-        agreements: list[float] = []  # probabilities of the teacher's actions elsewhere
-        for observations, action_masks, taught, gains, ahead in self._minibatches():
-            logits = self.policy.logits(observations)
-            log_probs, entropies = log_probs_and_entropies(logits, action_masks, taught)
-            logits = logits.masked_fill(~action_masks, -torch.inf)
-            expected = (torch.softmax(logits, dim=1) * beyond_margin(gains, taught)).sum(dim=1)
-            worth_it = GAIN_WEIGHT * (expected + entropies / LOGITS_PER_WIN)
-            loss: Any = -torch.where(ahead, worth_it, log_probs).mean()
+        sums = torch.zeros(2, 2)  # squares of what is left and of the gains; looking, not
+        for sample in self._minibatches():
+            scores = self.policy.scorer(sample.features).flatten() / GAIN_SCALE
+            left = within_decision(scores - sample.gains, sample.decisions)
+            loss: Any = GAIN_SCALE**2 * (left**2).sum() / (sample.decisions[-1] + 1)
             self.check_finite("the loss", loss)
             self.policy.optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
 
-            best = logits.argmax(dim=1, keepdim=True)
-            improvements += gains.gather(1, best)[ahead].flatten().tolist()
-            agreements += log_probs.detach().exp()[~ahead].tolist()
+            whole = within_decision(sample.gains, sample.decisions)
+            for row, chosen in enumerate((sample.shown, ~sample.shown)):
+                sums[row, 0] += (left.detach()[chosen] ** 2).sum()
+                sums[row, 1] += (whole[chosen] ** 2).sum()
         self.check_networks()
         self._n_updates += self.n_epochs
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        if improvements:
-            self.logger.record("train/gain_over_teacher", float(np.mean(improvements)))
-        if agreements:
-            self.logger.record("train/teacher_agreement", float(np.mean(agreements)))
+        for name, (rest, total) in zip(("looking", "net"), sums.tolist(), strict=True):
+            if total > 0:
+                self.logger.record(f"train/gains_explained_{name}", 1 - rest / total)
 
-    def _minibatches(self) -> Iterator[tuple[torch.Tensor, ...]]:
+    def _minibatches(self) -> Iterator[Sample]:
         """All lessons, shuffled, once an epoch."""
-        size = len(self._lessons.taught)
+        lessons = self._lessons
+        size = len(lessons.counts)
+        ends = lessons.counts.cumsum()
+        inputs = position_size(self.policy.num_players)
         for _ in range(self.n_epochs):
             order = self.rng.permutation(size)
             for part in np.array_split(order, max(1, round(size / (self.batch_size or size)))):
-                yield tuple(torch.from_numpy(array[part]) for array in self._lessons)
+                counts = lessons.counts[part]
+                decisions = np.repeat(np.arange(len(part)), counts)
+                within = np.arange(len(decisions)) - np.repeat(counts.cumsum() - counts, counts)
+                at = np.repeat(ends[part] - counts, counts) + within
+                shown = (self.rng.random(len(part)) >= UNSEEN_SHARE)[decisions]
+                features = np.empty((len(at), inputs), np.float32)
+                seen, actions = lessons.observations[part], lessons.actions[at]
+
+                def work(
+                    some: slice,
+                    seen: npt.NDArray[np.int8] = seen,
+                    given: tuple[npt.NDArray[Any], ...] = (decisions, actions, features),
+                ) -> None:
+                    write_inputs(seen, *(array[some] for array in given))
+
+                in_parts(len(at), work)
+                features[:, -NUM_LOOKED:] = lessons.looked[at]
+                features[~shown, -NUM_LOOKED:-1] = 0.0  # the last one says which is the habit
+                arrays = (features, decisions, lessons.gains[at], shown)
+                yield Sample(*map(torch.from_numpy, arrays))
+
+    def export(  # type: ignore[override]
+        self, num_players: Sequence[int], temperature: float = 1.0, **facts: Any
+    ) -> PositionPolicy:
+        """The current policy as compiled code runs it.
+
+        Args:
+            num_players: the table size that it plays, one.
+            temperature: not used: it takes the best action.
+            facts: of its training, JSON.
+        """
+        variant = self.env.batch.variant
+        return PositionPolicy(self.policy.network(), num_players[0], variant, facts)
 
 
-def beyond_margin(gains: torch.Tensor, taught: torch.Tensor) -> torch.Tensor:
-    """Gains `[N, A]` less `MARGIN`, but for the teacher's own action, int64 `[N]`."""
-    return (gains - MARGIN).scatter(1, taught[:, None], 0.0)
+def are_scored(states: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
+    """`is_scored` of many games of the variant that is learnt; bool `[K]`."""
+    pays = (states["laying"] == 0) & (states["draw_pile_size"] == 0) | (states["num_seats"] == 2)
+    far = states["max_steps"] - states["steps"] >= MANY_STEPS
+    found: npt.NDArray[np.bool_] = pays & (far | (states["variant"] != VARIANT))
+    return found
 
 
-@compiled
-def write_gains(
+def in_parts(size: int, work: Callable[[slice], None]) -> None:
+    """Do work on rows in as many threads as torch uses; each part begins with an even row.
+
+    Args:
+        size: rows.
+        work: does those of a slice.
+    """
+    num_threads = torch.get_num_threads()
+    edges = np.linspace(0, size, min(num_threads, max(size, 1)) + 1, dtype=int)
+    edges[1:-1] += edges[1:-1] % 2  # so that each row is as even as in one part
+    parts = [slice(*pair) for pair in pairwise(edges.tolist())]
+    if len(parts) == 1:
+        work(parts[0])
+    else:
+        with ThreadPoolExecutor(num_threads) as pool:
+            list(pool.map(work, parts))
+
+
+def within_decision(values: torch.Tensor, decisions: torch.Tensor) -> torch.Tensor:
+    """Values of actions, `[m]`, less the mean of their decision's; `decisions` int64 `[m]`."""
+    counts = torch.bincount(decisions)
+    sums = torch.zeros(len(counts), dtype=values.dtype).index_add(0, decisions, values)
+    return values - (sums / counts)[decisions]
+
+
+def learn_from(
     observations: npt.NDArray[np.int8],
-    taught: npt.NDArray[np.int64],
-    ahead: npt.NDArray[np.bool_],
-    num_worlds: int,
-    network: ValueNetwork,
-    stream: npt.NDArray[np.uint64],
-    gains: npt.NDArray[np.float32],
-) -> None:
-    """Find out what each legal action gains over the teacher's, in worlds drawn for a decision.
+    action_masks: npt.NDArray[np.bool_],
+    states: npt.NDArray[np.void],
+    seed: np.uint64,
+    network: PositionNetwork,
+) -> tuple[Lessons, npt.NDArray[np.int64]]:
+    """Lessons of some decisions, and what the network does there; on as many threads as torch.
 
     Args:
         observations: of the seats to act; int8 `[K, F]`.
-        taught: what the teacher does, legal; int64 `[K]`.
-        ahead: which decisions to look ahead in; bool `[K]`.
-        num_worlds: worlds drawn for each; all actions are played on in the same ones.
-        network: judges how they go on; of this table size.
-        stream: draws the worlds; uint64 `[1]`, advanced.
-        gains: mean win shares of the seat to act, less those of the teacher's action;
-            float32 `[K, A]`, all 0 before; overwritten where `ahead` and legal.
+        action_masks: bool `[K, A]`.
+        states: the true games, to learn from alone; `STATE_DTYPE` `[K]`.
+        seed: starts the streams of the worlds, each row's on its own.
+        network: chooses.
+
+    Returns:
+        The lessons, and actions, int64 `[K]`.
     """
-    games = np.zeros(3, STATE_DTYPE)
-    cards = np.empty(MAX_DECK_SIZE, np.int8)
-    legal = np.empty(NUM_ACTIONS, np.int64)
-    scratch = np.empty(NUM_ACTIONS, np.int64)
-    for row in range(len(observations)):
-        if not ahead[row]:
-            continue
-        # games: what the seat sees, one world, and the copy that is played on
-        write_seen(observations[row], games[0])
-        size = write_unseen(observations[row], cards)
-        seat = int(games[0].seat)
-        count = write_legal_actions(games[0], legal)
-        for _ in range(num_worlds):
-            games[1] = games[0]
-            deal_unseen(games[1], cards, size, stream)
-            for i in range(count):
-                games[2] = games[1]
-                game = games[2]
-                choices = horizon(game)
-                apply_action(game, legal[i])
-                play_on(game, seat, choices, scratch)
-                gains[row, legal[i]] += worth(game, seat, network) / num_worlds
-        share = gains[row, taught[row]]
-        for i in range(count):
-            gains[row, legal[i]] -= share
+    size = len(observations)
+    looked = np.zeros((size, NUM_ACTIONS, NUM_LOOKED), np.float32)
+    gains = np.zeros((size, NUM_ACTIONS), np.float32)
+    actions = np.empty(size, np.int64)
+    values: ValueNetwork = shipped(num_players_of(observations))
+
+    def work(part: slice) -> None:
+        write_lessons(
+            observations[part],
+            action_masks[part],
+            states[part],
+            seed,
+            NUM_WORLDS,
+            MARGIN,
+            TRUE_SHARE,
+            looked[part],
+            gains[part],
+            actions[part],
+            values,
+            network,
+        )
+
+    in_parts(size, work)
+    rows, legal = np.nonzero(action_masks)
+    counts = action_masks.sum(axis=1)
+    lessons = Lessons(observations, counts, legal, looked[rows, legal], gains[rows, legal])
+    return lessons, actions

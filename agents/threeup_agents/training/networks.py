@@ -83,12 +83,16 @@ class AsymmetricPolicy(MaskableActorCriticPolicy):
         """Features between 0 and 1; float32 `[N, F + P]`."""
         return obs.to(self.scale.dtype) * self.scale
 
-    def logits(self, obs: torch.Tensor) -> torch.Tensor:
-        """Logits `[N, A]`, not masked; reads the first `num_seen` features alone."""
+    def inputs(self, obs: torch.Tensor) -> torch.Tensor:
+        """What the actor reads of the first `num_seen` features, and of no others."""
         seen = obs[:, : self.num_seen]
         inputs = [seen.to(self.scale.dtype) * self.scale[: self.num_seen]]
         inputs += [(seen >= level).to(self.scale.dtype) for level in range(1, self.levels + 1)]
-        logits: torch.Tensor = self.actor(torch.cat(inputs, dim=1))
+        return torch.cat(inputs, dim=1)
+
+    def logits(self, obs: torch.Tensor) -> torch.Tensor:
+        """Logits `[N, A]`, not masked."""
+        logits: torch.Tensor = self.actor(self.inputs(obs))
         return logits
 
     def both(self, obs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -2,7 +2,9 @@
 
 import json
 import platform
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -17,8 +19,14 @@ from threeup_agents.training.callback import Watch
 from threeup_agents.training.games import Games
 from threeup_agents.training.interruption import StopRequest
 from threeup_agents.training.lookahead import LookAhead
+from threeup_agents.training.mirror_descent import MirrorDescent
 from threeup_agents.training.selfplay import DivergedError, SelfPlayPPO, policy_of
-from threeup_agents.training.settings import Config, check
+from threeup_agents.training.settings import (
+    LOOKAHEAD_OPPONENTS,
+    LOOKAHEAD_SHARE,
+    Config,
+    check,
+)
 from threeup_env import Batch
 from threeup_env.engine.rng import TRAINING
 
@@ -32,7 +40,11 @@ def build(config: Config) -> SelfPlayPPO:
     share, opponents = config.opponent_share, config.opponents
     if config.one_seat:
         share, opponents = 1.0, opponents or ("greedy",)
-    learner = LookAhead if config.lookahead else SelfPlayPPO
+    elif config.lookahead and not opponents:
+        share, opponents = LOOKAHEAD_SHARE, LOOKAHEAD_OPPONENTS
+    learner: Callable[..., SelfPlayPPO] = LookAhead if config.lookahead else SelfPlayPPO
+    if config.magnet:
+        learner = partial(MirrorDescent, magnet=config.magnet, half_life=config.magnet_half_life)
     return learner(
         Games(batch, config.privileged_critic, share, rng),
         config.hidden,
@@ -113,7 +125,7 @@ def _begin(config: Config, folder: Path, model: SelfPlayPPO, watch: Watch) -> No
     """Start from a policy or go on from the folder's checkpoint."""
     if config.resume is None:
         if config.start_from is not None:
-            start = policy_of(config.start_from, config.num_players)
+            start = policy_of(config.start_from)
             model.policy.load_actor(start)
             watch.started_from = dict(start.training)
         if config.snapshot_every:

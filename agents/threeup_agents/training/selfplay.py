@@ -9,7 +9,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from threeup_agents import specs
-from threeup_agents.players.policy import TEMPERATURE, Policy, PolicyPlayer, shipped
+from threeup_agents.players.policy import TEMPERATURE, Policy, PolicyPlayer
 from threeup_agents.training.games import Games
 from threeup_agents.training.masked_softmax import choose, log_probs_and_entropies
 from threeup_agents.training.networks import AsymmetricPolicy
@@ -182,7 +182,7 @@ class SelfPlayPPO(MaskablePPO):
         return [int(seed) for seed in np.random.SeedSequence(entropy).generate_state(count)]
 
     def train(self) -> None:
-        """Update the networks: from the teacher if it played, else as MaskablePPO does.
+        """Update the networks: from the teacher if it played, else from how it went.
 
         A lone decision is left out: MaskablePPO divides by the deviation of its advantages.
 
@@ -195,10 +195,14 @@ class SelfPlayPPO(MaskablePPO):
             self._imitate()
         else:
             with np.errstate(all="ignore"):  # what isn't finite is an error below, not a warning
-                super().train()
+                self._improve()
             for name in _LOSSES:
                 self.check_finite(f"train/{name}", self.logger.name_to_value[f"train/{name}"])
         self.check_networks()
+
+    def _improve(self) -> None:
+        """Update the networks as MaskablePPO does."""
+        super().train()
 
     def check_networks(self) -> None:
         """Check that all parameters and the optimizer's numbers are finite.
@@ -237,15 +241,23 @@ class SelfPlayPPO(MaskablePPO):
                 assert entropies is not None
                 loss: Any = -log_probs.mean() - TEACHER_ENTROPY * entropies.mean()
                 loss += self.vf_coef * torch.nn.functional.mse_loss(values, sample.returns)
-                self.check_finite("the loss", loss)
-                self.policy.optimizer.zero_grad()
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-                self.policy.optimizer.step()
+                self._descend(loss)
                 agreement.append(log_probs.detach().exp().mean().item())
         self._n_updates += self.n_epochs
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/teacher_agreement", float(np.mean(agreement)))
+
+    def _descend(self, loss: Any) -> None:
+        """Take one step of the optimizer.
+
+        Raises:
+            DivergedError: the loss isn't finite.
+        """
+        self.check_finite("the loss", loss)
+        self.policy.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+        self.policy.optimizer.step()
 
     def _append(
         self,
@@ -291,13 +303,13 @@ class SelfPlayPPO(MaskablePPO):
         return Policy(layers, tuple(num_players), facts, temperature, levels)
 
 
-def policy_of(spec: str, num_players: int) -> Policy:
-    """The policy that an agent's spec names: `ppo`, a run's folder or a policy file.
+def policy_of(spec: str) -> Policy:
+    """The policy that an agent's spec names: a run's folder or a policy file.
 
     Raises:
         ValueError: an agent without a policy, or no such policy.
     """
     agent = specs.make(spec)
     if not isinstance(agent, PolicyPlayer):
-        raise ValueError(f"agent {spec!r}: expected a policy, such as 'ppo' or a run's folder")
-    return agent.policy or shipped(num_players)
+        raise ValueError(f"agent {spec!r}: expected a policy, such as a run's folder")
+    return agent.policy

@@ -1,0 +1,117 @@
+"""Magnetic mirror descent: its loss against sums by hand, its magnet, what it is for."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from stable_baselines3.common import logger
+
+from threeup_agents.training import checkpoint, run
+from threeup_agents.training.mirror_descent import MirrorDescent, divergences
+from threeup_agents.training.settings import Config, check
+
+torch.set_num_threads(1)  # these networks are too small for more
+
+
+def learner(**settings: Any) -> MirrorDescent:
+    """A small learner with its games dealt."""
+    small: dict[str, Any] = {
+        "magnet": 0.1,
+        "num_games": 32,
+        "rollout_steps": 40,
+        "minibatch": 256,
+        "hidden": (32, 32),
+    }
+    model = run.build(Config(variant="mini", **(small | settings)))
+    assert isinstance(model, MirrorDescent)
+    model._setup_learn(10_000)
+    return model
+
+
+def update(model: MirrorDescent) -> None:
+    """One rollout and its update."""
+    buffer = model.rollout_buffer
+    model.collect_rollouts(model.env, model._init_callback(None), buffer, model.n_steps)
+    model.set_logger(logger.configure(None, []))
+    model.train()
+
+
+def weights(network: torch.nn.Sequential) -> npt.NDArray[np.float32]:
+    """All parameters in a row."""
+    found = [parameter.detach().numpy().ravel() for parameter in network.parameters()]
+    return np.concatenate(found, dtype=np.float32)
+
+
+def logits(*rows: tuple[float, ...]) -> torch.Tensor:
+    """Of these probabilities, shifted: only their differences count."""
+    return torch.tensor(rows, dtype=torch.float64).log() + 3
+
+
+def test_the_parts_of_the_loss_are_those_of_the_paper() -> None:
+    policy = logits((1 / 2, 1 / 2, 0.3), (1 / 4, 1 / 4, 1 / 2))
+    before = logits((1 / 4, 3 / 4, 0.6), (1 / 4, 1 / 4, 1 / 2))
+    magnet = logits((1 / 2, 1 / 2, 0.1), (1 / 3, 1 / 3, 1 / 3))
+    masks = torch.tensor([[True, True, False], [True, True, True]])
+    actions, advantages = torch.tensor([0, 2]), torch.tensor([2.0, -1.0], dtype=torch.float64)
+    parts = divergences(policy, before, magnet, masks, actions, advantages)
+    # The first action has become twice as likely, the second is as likely as it was.
+    assert parts.policy_gradient_loss.item() == pytest.approx(-(2 * 2 - 1 * 1) / 2)
+    assert parts.approx_kl.item() == pytest.approx(0.5 * (np.log(2) + np.log(2 / 3)) / 2)
+    pull = 0.5 * np.log(3 / 4) + 0.5 * np.log(3 / 2)
+    assert parts.magnet_kl.item() == pytest.approx(pull / 2)
+    assert -parts.entropy_loss.item() == pytest.approx((np.log(2) + 1.5 * np.log(2)) / 2)
+    whole = -1.5 + 0.1 * 0.5 * np.log(4 / 3) / 2 + 0.4 * pull / 2  # eta 10, alpha 0.4
+    assert parts.loss(0.4).item() == pytest.approx(whole)
+
+
+def test_without_pulls_the_gradient_is_that_of_the_policy_gradient() -> None:
+    policy = logits((0.2, 0.8)).requires_grad_()
+    masks, actions = torch.ones(1, 2, dtype=torch.bool), torch.tensor([0])
+    advantages = torch.tensor([3.0], dtype=torch.float64)
+    given = policy.detach()
+    loss = divergences(policy, given, given, masks, actions, advantages).loss(0.1)
+    (gradient,) = torch.autograd.grad(loss, policy)
+    # Both divergences are least there. d p[a] / p[a] = [j = a] - p[j] (Williams 1992).
+    np.testing.assert_allclose(gradient.numpy(), [[-3 * 0.8, 3 * 0.8]])
+
+
+def test_the_magnet_goes_half_of_the_way_in_its_half_life() -> None:
+    model = learner(magnet_half_life=1000)
+    start = weights(model.policy.magnet)
+    update(model)
+    share = 1 - 0.5 ** (model.rollout_buffer.num_trained / 1000)
+    expected = (1 - share) * start + share * weights(model.policy.actor)
+    np.testing.assert_allclose(weights(model.policy.magnet), expected, atol=1e-6)
+
+
+def test_a_magnet_without_a_half_life_stays() -> None:
+    model = learner(magnet_half_life=0)
+    start = weights(model.policy.magnet)
+    update(model)
+    np.testing.assert_array_equal(weights(model.policy.magnet), start)
+    assert (weights(model.policy.actor) != start).any()
+
+
+def test_a_checkpoint_holds_the_magnet(tmp_path: Path) -> None:
+    model, other = learner(), learner(seed=5)
+    update(model)
+    checkpoint.save(tmp_path / "x", model, {})
+    checkpoint.load(tmp_path / "x", other)
+    np.testing.assert_array_equal(weights(other.policy.magnet), weights(model.policy.magnet))
+
+
+def test_who_starts_from_a_policy_has_it_as_magnet() -> None:
+    trained, model = learner(), learner(seed=5)
+    update(trained)
+    model.policy.load_actor(trained.export((2,)))
+    np.testing.assert_allclose(weights(model.policy.magnet), weights(trained.policy.actor))
+
+
+def test_looking_ahead_and_a_magnet_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match=r"magnet: expected 0 with lookahead; got 0\.1"):
+        check(Config(lookahead=True, teacher="careful", magnet=0.1))
+    with pytest.raises(ValueError, match="magnet: expected at least 0; got -1"):
+        check(Config(magnet=-1))
