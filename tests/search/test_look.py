@@ -8,8 +8,8 @@ from threeup_agents.search.look import look_rows, looked_ahead
 from threeup_agents.search.rollouts import rollout_action
 from threeup_agents.search.value import (
     HORIZON,
+    SHEET_DTYPE,
     ValueNetwork,
-    most_features,
     shipped,
     write_features,
 )
@@ -52,8 +52,8 @@ def plain_share(world: Any, action: int, observer: int, network: ValueNetwork) -
         game.step([rollout_action(game.states[0], observer)])
     if not game.action_masks.any():
         return float(game.cards_left[0, observer] == 0 and game.terminations[0])
-    features = np.empty(most_features(game.num_players), np.int64)
-    held = features[: write_features(game.states[0], features)]
+    sheet = np.zeros(1, SHEET_DTYPE)[0]
+    held = sheet["features"][: write_features(game.states[0], sheet)]
     first = np.maximum(network.first[held].sum(axis=0) + network.first_biases, 0)
     second = np.maximum(first @ network.second + network.second_biases, 0)
     odds = np.exp(network.last @ second + network.last_biases)

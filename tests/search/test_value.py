@@ -13,8 +13,8 @@ from threeup_agents.search import value
 from threeup_agents.search.rollouts import roll_out
 from threeup_agents.search.value import (
     HORIZON,
+    SHEET_DTYPE,
     horizon,
-    most_features,
     play_on,
     read,
     shipped,
@@ -60,10 +60,10 @@ def copied(game: Record) -> Record:
 def test_the_network_computes_what_numpy_does(num_players: int) -> None:
     batch = games(num_players)
     network = shipped(num_players)
-    features = np.empty(most_features(num_players), np.int64)
+    sheet = np.zeros(1, SHEET_DTYPE)[0]
     for row in running(batch):
         game = batch.states[row]
-        held = features[: write_features(game, features)]
+        held = sheet["features"][: write_features(game, sheet)]
         first = np.maximum(network.first[held].sum(axis=0) + network.first_biases, 0)
         second = np.maximum(first @ network.second + network.second_biases, 0)
         odds = np.exp((network.last @ second + network.last_biases).astype(float))
@@ -94,8 +94,8 @@ def test_the_network_knows_how_rollouts_end(num_players: int) -> None:
 def test_features_say_what_lies_where() -> None:
     """Counted by hand: the kinds stand in the order in which `write_features` lists them."""
     batch = position("5 5 C+1", pile="3 4", other_hand="9")
-    features = np.empty(most_features(2), np.int64)
-    held = features[: write_features(batch.states[0], features)].tolist()
+    sheet = np.zeros(1, SHEET_DTYPE)[0]
+    held = sheet["features"][: write_features(batch.states[0], sheet)].tolist()
     # Top 4 (the first is no top); of two numbers of copies one 3, one 4; no draws; no turn owed.
     pile, draws = 1 + 13, 1 + 13 + 2 * 13
     sizes = draws + 7 * 13 + 6 * 13

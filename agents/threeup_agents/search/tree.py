@@ -230,6 +230,7 @@ def match_edges(
         for i in range(count):
             if legal[i] == edges[edge].action:
                 known[i] = edge
+                break
         edge = int(edges[edge].next_edge)
 
 

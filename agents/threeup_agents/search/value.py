@@ -87,6 +87,7 @@ SHEET_DTYPE: Final = np.dtype(
         np.record,
         [
             ("features", np.int64, most_features(MAX_SEATS)),
+            ("draws", np.int8, NUM_RANKS),  # copies of each rank in the draw pile
             ("first", np.float32, HIDDEN[0]),
             ("second", np.float32, HIDDEN[1]),
             ("logits", np.float32, MAX_SEATS + 1),
@@ -141,7 +142,7 @@ def read(path: Path, num_players: int) -> ValueNetwork:
 
 
 @compiled
-def write_features(game: Record, features: npt.NDArray[np.int64]) -> int:
+def write_features(game: Record, sheet: Record) -> int:
     """List the features that hold in a game in which all have laid.
 
     Of the table: its top; copies by rank in the pile; copies by rank in the draw pile and its next
@@ -151,23 +152,26 @@ def write_features(game: Record, features: npt.NDArray[np.int64]) -> int:
 
     Args:
         game: read only.
-        features: int64 `[most_features]`; its first entries are overwritten. The last ones are
-            V, which is no feature, so that their number is a multiple of four.
+        sheet: `SHEET_DTYPE`; the first of its `features` are overwritten. The last ones are V,
+            which is no feature, so that their number is a multiple of four.
 
     Returns:
         That number.
     """
+    features = sheet.features
     features[0] = game.top - EMPTY
     count = write_copies(game.pile, _PILE_COPIES, _PILE, features, 1)
-    count = write_draw_pile(game, features, count)
+    count = write_draw_pile(game, sheet, count)
     features[count] = _TURN + 2 * min(int(game.owed), _MOST_OWED) + game.may_draw
     count += 1
     start = _TABLE_SIZE
     for i in range(game.num_seats):
         seat = clockwise(game, i)
-        count = write_copies(game.hand[seat], _HAND_COPIES, start, features, count)
-        face_up = start + _FACE_UP
-        count = write_copies(game.face_up[seat], _FACE_UP_COPIES, face_up, features, count)
+        if game.hand_size[seat] > 0:
+            count = write_copies(game.hand[seat], _HAND_COPIES, start, features, count)
+        if game.face_up_size[seat] > 0:
+            face_up = start + _FACE_UP
+            count = write_copies(game.face_up[seat], _FACE_UP_COPIES, face_up, features, count)
         size = int(game.face_down_size[seat])
         for k in range(size):
             features[count] = start + _FACE_DOWN + NUM_RANKS * k + game.face_down[seat, k]
@@ -203,14 +207,16 @@ def write_copies(
 
 
 @compiled
-def write_draw_pile(game: Record, features: npt.NDArray[np.int64], count: int) -> int:
+def write_draw_pile(game: Record, sheet: Record, count: int) -> int:
     """Append what lies in the draw pile; gives the new count."""
+    features = sheet.features
     size = int(game.draw_pile_size)
     if size > 0:
-        cards = np.zeros(NUM_RANKS, np.int8)
+        for rank in range(NUM_RANKS):
+            sheet.draws[rank] = 0
         for i in range(size):
-            cards[game.draw_pile[i]] += 1
-        count = write_copies(cards, _DRAW_COPIES, _DRAW_PILE, features, count)
+            sheet.draws[game.draw_pile[i]] += 1
+        count = write_copies(sheet.draws, _DRAW_COPIES, _DRAW_PILE, features, count)
         for i in range(min(size, _NEXT_DRAWS)):
             features[count] = _NEXT + NUM_RANKS * i + game.draw_pile[size - 1 - i]
             count += 1
@@ -234,7 +240,7 @@ def write_shares(game: Record, network: ValueNetwork, sheet: Record) -> None:
         for seat in range(game.num_seats):
             sheet.shares[seat] = win_share(game, seat)
         return
-    add_features(write_features(game, sheet.features), network, sheet)
+    add_features(write_features(game, sheet), network, sheet)
     add_hidden(network, sheet)
     num_outputs = int(game.num_seats) + 1
     total = 0.0

@@ -164,7 +164,7 @@ def write_positions(
 @compiled
 def note_features(game: Record, sheet: Record, features: npt.NDArray[np.int16]) -> None:
     """Write what holds to a row, int16 `[most_features]`, filled up with what is no feature."""
-    count = value.write_features(game, sheet.features)
+    count = value.write_features(game, sheet)
     padding = value.value_size(int(game.num_seats))
     for k in range(len(features)):
         features[k] = sheet.features[k] if k < count else padding
