@@ -4,9 +4,8 @@ The actions still in are tried in the same worlds, which takes the luck of the c
 their comparison; after each round the worse half is out. So most iterations go to the
 actions that are hard to tell apart. What comes after an action is `tree`.
 
-At a table of three or more it searches only where that gains: once the draw pile is gone.
-Before, what an action changes is less than the luck of the cards yet to come, and no number
-of iterations that anybody would wait for is stronger than `careful`, which plays there.
+Where looking ahead doesn't pay (`decision.pays`) `careful` plays: no number of iterations that
+anybody would wait for is stronger there.
 """
 
 import numpy as np
@@ -19,13 +18,13 @@ from threeup_agents.search.decision import (
     draw_world,
     new_desk,
     open_decision,
+    pays,
 )
 from threeup_agents.search.tree import Tree, iterate, new_tree, start_edge
 from threeup_agents.search.value import ValueNetwork
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.observation import SEAT
-from threeup_env.engine.state import Record
 
 
 @compiled
@@ -61,7 +60,7 @@ def search_rows(
         count, size = open_decision(
             desk, seed, observations[row], action_masks[row], visits[row], totals[row]
         )
-        if not gains(desk.games[0]):
+        if not pays(desk.games[0]):
             actions[row] = desk.legal[0]
             continue
         for k in range(count):
@@ -75,12 +74,6 @@ def search_rows(
             visits[row, edge.action] = edge.visits
             totals[row, edge.action] = edge.total
         actions[row] = choose(desk.comparisons, desk.legal[0])
-
-
-@compiled
-def gains(game: Record) -> bool:
-    """Whether a search is stronger here than `careful`: between two, and without a draw pile."""
-    return bool(game.num_seats == 2 or (game.laying == 0 and game.draw_pile_size == 0))
 
 
 @compiled
