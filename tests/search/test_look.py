@@ -6,7 +6,13 @@ import pytest
 import threeup_agents
 from threeup_agents.search.look import look_rows, looked_ahead
 from threeup_agents.search.rollouts import rollout_action
-from threeup_agents.search.value import HORIZON, ValueNetwork, shipped, value_size, write_features
+from threeup_agents.search.value import (
+    HORIZON,
+    SHEET_DTYPE,
+    ValueNetwork,
+    shipped,
+    write_features,
+)
 from threeup_env import Batch
 from threeup_env.engine.determinize import determinize
 from threeup_env.engine.state import STATE_DTYPE
@@ -46,11 +52,12 @@ def plain_share(world: Any, action: int, observer: int, network: ValueNetwork) -
         game.step([rollout_action(game.states[0], observer)])
     if not game.action_masks.any():
         return float(game.cards_left[0, observer] == 0 and game.terminations[0])
-    features = np.empty(value_size(game.num_players), np.float32)
-    write_features(game.states[0], observer, features)
-    first = np.maximum(features @ network.first + network.first_biases, 0)
+    sheet = np.zeros(1, SHEET_DTYPE)[0]
+    held = sheet["features"][: write_features(game.states[0], sheet)]
+    first = np.maximum(network.first[held].sum(axis=0) + network.first_biases, 0)
     second = np.maximum(first @ network.second + network.second_biases, 0)
-    return float(1 / (1 + np.exp(-(second @ network.last + network.last_bias[0]))))
+    odds = np.exp(network.last @ second + network.last_biases)
+    return float(odds[0] / odds.sum())
 
 
 @pytest.mark.parametrize("num_players", SIZES)

@@ -97,12 +97,13 @@ def test_choices_depend_on_no_other_row_and_no_thread(agent: Searcher) -> None:
 
 
 def test_the_seed_starts_the_stream(agent: Searcher) -> None:
-    batch = decisions(6)
+    batch = decisions(2)
+    longer = type(agent)(5 * agent.count)  # so that what it finds beats its habit here and there
     same, different = (
-        threeup_agents.make(agent.name, seed).act(batch.observations, batch.action_masks)
+        threeup_agents.make(longer.name, seed).act(batch.observations, batch.action_masks)
         for seed in (0, 1)
     )
-    assert (same == agent.act(batch.observations, batch.action_masks)).all()
+    assert (same == longer.act(batch.observations, batch.action_masks)).all()
     assert (same != different).any()
     one, again, other = (
         type(agent)(agent.count, seed).explain(batch.observations[0]) for seed in (0, 0, 1)
@@ -207,6 +208,22 @@ def test_a_decision_shows_itself_in_a_notebook(agent: Searcher) -> None:
         assert f"<td>{name}</td><td>{count:,}</td>" in table
         assert f"<td>{value:.3f}</td>" in table
     assert "width:100px" in table  # the most visited
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 6])
+def test_search_goes_where_it_gains(agent: Searcher, num_players: int) -> None:
+    """Between two everywhere, else without a draw pile; where it doesn't, `careful` plays."""
+    batch = decisions(num_players)
+    careful = threeup_agents.make("careful").act(batch.observations, batch.action_masks)
+    actions = agent.act(batch.observations, batch.action_masks)
+    early = (batch.states["laying"] > 0) | (batch.states["draw_pile_size"] > 0)
+    resting = early & isinstance(agent, Search) & (num_players > 2)
+    assert (actions[resting] == careful[resting]).all()
+    for row in range(0, 60, 6):
+        found = agent.explain(batch.observations[row])
+        assert (found.visits.sum() == 0) == resting[row]
+        assert np.isnan(found.values).all() == resting[row]
+        assert f"takes {found.chosen}</caption>" in found._repr_html_()
 
 
 def test_explain_refuses_a_seat_that_is_not_to_act(agent: Searcher) -> None:

@@ -13,6 +13,7 @@ from threeup_agents.search import value
 from threeup_agents.search.rollouts import roll_out
 from threeup_agents.search.value import (
     HORIZON,
+    SHEET_DTYPE,
     horizon,
     play_on,
     read,
@@ -26,6 +27,7 @@ from threeup_env.engine.rules import win_share, write_legal_actions
 from threeup_env.engine.state import EMPTY, ENV_ID, STATE_DTYPE, Record
 
 SIZES = range(2, 7)
+SEAT_FIELDS = ("hand", "face_up", "face_down", "hand_size", "face_up_size", "face_down_size")
 FACTS = json.dumps({"num_players": 3, "env": ENV_ID})
 
 
@@ -58,14 +60,16 @@ def copied(game: Record) -> Record:
 def test_the_network_computes_what_numpy_does(num_players: int) -> None:
     batch = games(num_players)
     network = shipped(num_players)
-    features = np.empty(value_size(num_players), np.float32)
+    sheet = np.zeros(1, SHEET_DTYPE)[0]
     for row in running(batch):
-        write_features(batch.states[row], 1, features)
-        first = np.maximum(features @ network.first + network.first_biases, 0)
+        game = batch.states[row]
+        held = sheet["features"][: write_features(game, sheet)]
+        first = np.maximum(network.first[held].sum(axis=0) + network.first_biases, 0)
         second = np.maximum(first @ network.second + network.second_biases, 0)
-        logit = float(second @ network.last + network.last_bias[0])
-        expected = 1 / (1 + np.exp(-logit))
-        assert worth(batch.states[row], 1, network) == pytest.approx(expected, abs=1e-5)
+        odds = np.exp((network.last @ second + network.last_biases).astype(float))
+        for seat in range(num_players):
+            expected = odds[(seat - game["seat"]) % num_players] / odds.sum()
+            assert worth(game, seat, network) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("num_players", SIZES)
@@ -75,10 +79,11 @@ def test_the_network_knows_how_rollouts_end(num_players: int) -> None:
     network = shipped(num_players)
     expected, ends = [], []
     for row in running(batch):
-        expected.append(worth(batch.states[row], 0, network))
+        seat = int(batch.seats[row])
+        expected.append(worth(batch.states[row], seat, network))
         game = copied(batch.states[row])
-        roll_out(game, 0)
-        ends.append(win_share(game, 0))
+        roll_out(game, seat)
+        ends.append(win_share(game, seat))
     error = np.mean((np.array(expected) - ends) ** 2)
     assert 1 - error / np.var(ends) > 0.1
     assert np.mean(expected) == pytest.approx(
@@ -87,19 +92,38 @@ def test_the_network_knows_how_rollouts_end(num_players: int) -> None:
 
 
 def test_features_say_what_lies_where() -> None:
+    """Counted by hand: the kinds stand in the order in which `write_features` lists them."""
     batch = position("5 5 C+1", pile="3 4", other_hand="9")
-    features = np.empty(value_size(2), np.float32)
-    write_features(batch.states[0], 0, features)
-    table = 13 + 13 + 13 + 4
-    assert np.flatnonzero(features[:13]).tolist() == [2, 3]
-    assert np.flatnonzero(features[13:26]).tolist() == [3]
-    own, other = features[table : table + 46], features[table + 46 :]
-    assert own[4] == 2 and own[11] == 1 and own[:13].sum() == 3
-    assert other[8] == 1 and other[:13].sum() == 1
-    assert own[39] == 3 / 4 and own[42] == 1 and other[42] == 0
-    assert own[43:45].tolist() == [0, 0] and other[43:45].tolist() == [1, 0]
-    write_features(batch.states[0], 1, features)
-    assert features[table + 8] == 1 and features[table + 46 + 4] == 2
+    sheet = np.zeros(1, SHEET_DTYPE)[0]
+    held = sheet["features"][: write_features(batch.states[0], sheet)].tolist()
+    # Top 4 (the first is no top); of two numbers of copies one 3, one 4; no draws; no turn owed.
+    pile, draws = 1 + 13, 1 + 13 + 2 * 13
+    sizes = draws + 7 * 13 + 6 * 13
+    turn, seats = sizes + 16, sizes + 16 + 8
+    assert held[:5] == [4, pile + 2 * 2, pile + 2 * 3, sizes, turn]
+    # Two 5s and a C+1 of four numbers of copies; three cards in hand and none elsewhere.
+    hand_size, seat_size = 4 * 13 + 3 * 13 + 3 * 13, 4 * 13 + 3 * 13 + 3 * 13 + 16 + 16
+    own = [4 * 4 + 1, 4 * 11, hand_size + 3, hand_size + 16]
+    other = [4 * 8, hand_size + 1, hand_size + 16]
+    assert held[5:12] == [seats + i for i in own] + [seats + seat_size + i for i in other]
+    assert len(held) == 12 and value_size(2) == seats + 2 * seat_size
+
+
+@pytest.mark.parametrize("num_players", SIZES)
+def test_features_begin_with_the_seat_to_act(num_players: int) -> None:
+    """A game turned around the table has the same ones, and shares turned with it."""
+    batch = games(num_players)
+    network = shipped(num_players)
+    for row in running(batch)[:20]:
+        game, turned = batch.states[row], copied(batch.states[row])
+        for name in SEAT_FIELDS:
+            turned[name][:num_players] = np.roll(game[name][:num_players], 1, axis=0)
+        turned["seat"] = (game["seat"] + 1) % num_players
+        shares = [worth(game, seat, network) for seat in range(num_players)]
+        assert [worth(turned, seat, network) for seat in range(num_players)] == np.roll(
+            shares, 1
+        ).tolist()
+        assert 0 < sum(shares) <= 1 + 1e-9
 
 
 def test_a_game_that_has_ended_is_worth_its_share() -> None:
@@ -171,8 +195,8 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
         ('{"num_players": "3"}', {}, "expected num_players, an integer from 2 to 6; got '3'"),
         ("[3]", {}, "expected a JSON object; got list"),
         ("[" * 100_000, {}, "expected a value network; got too many brackets"),
-        (FACTS, {"last_bias": np.array([np.nan], "f4")}, "in tensor 'last_bias'"),
-        (FACTS, {"last_bias": np.zeros(1)}, "float32 numbers in tensor 'last_b"),
+        (FACTS, {"last_biases": np.full(4, np.nan, "f4")}, "in tensor 'last_biases'"),
+        (FACTS, {"last_biases": np.zeros(4)}, "float32 numbers in tensor 'last_b"),
     ],
 )
 def test_a_damaged_network_is_refused_by_name(
@@ -213,4 +237,4 @@ def test_a_fit_is_repeatable_and_learns(tmp_path: Path, capsys: pytest.CaptureFi
     assert (tmp_path / "one").read_bytes()[-1000:] == (tmp_path / "two").read_bytes()[-1000:]
     explained = float(capsys.readouterr().out.split()[2])
     assert explained > 0.1
-    assert read(tmp_path / "one", 2).first.shape == (value_size(2), 64)
+    assert read(tmp_path / "one", 2).first.shape == (value_size(2) + 1, 64)

@@ -15,7 +15,7 @@ from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.cards import MAX_DECK_SIZE
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.determinize import deal_unseen, write_seen, write_unseen
-from threeup_env.engine.state import STATE_DTYPE
+from threeup_env.engine.state import STATE_DTYPE, Record
 
 DRAWN_WORLDS: Final = np.empty(0, STATE_DTYPE)
 """Given for `worlds` to a search: draw them from the observation."""
@@ -136,6 +136,15 @@ def first_of(actions: npt.NDArray[np.int64], count: int, habit: int) -> None:
         if actions[i] == habit:
             actions[i] = actions[0]
             actions[0] = habit
+
+
+@compiled
+def pays(seen: Record) -> bool:
+    """Whether looking ahead pays here: between two always, else without a draw pile.
+
+    Elsewhere nothing that was tried gains anything over `careful`.
+    """
+    return bool(seen.num_seats == 2 or (seen.laying == 0 and seen.draw_pile_size == 0))
 
 
 @compiled

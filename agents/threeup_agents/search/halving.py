@@ -3,6 +3,9 @@
 The actions still in are tried in the same worlds, which takes the luck of the cards out of
 their comparison; after each round the worse half is out. So most iterations go to the
 actions that are hard to tell apart. What comes after an action is `tree`.
+
+Where looking ahead doesn't pay (`decision.pays`) `careful` plays: no number of iterations that
+anybody would wait for is stronger there.
 """
 
 import numpy as np
@@ -15,6 +18,7 @@ from threeup_agents.search.decision import (
     draw_world,
     new_desk,
     open_decision,
+    pays,
 )
 from threeup_agents.search.tree import Tree, iterate, new_tree, start_edge
 from threeup_agents.search.value import ValueNetwork
@@ -35,7 +39,7 @@ def search_rows(
     actions: npt.NDArray[np.int64],
     network: ValueNetwork,
 ) -> None:
-    """Decide every row by a tree of its own.
+    """Decide every row by a tree of its own, or where that gains nothing by habit.
 
     Args:
         observations: of the seats to act; int8 `[B, F]`.
@@ -56,6 +60,9 @@ def search_rows(
         count, size = open_decision(
             desk, seed, observations[row], action_masks[row], visits[row], totals[row]
         )
+        if not pays(desk.games[0]):
+            actions[row] = desk.legal[0]
+            continue
         for k in range(count):
             start_edge(tree.edges[k], desk.legal[k], observer)
             root[k] = k

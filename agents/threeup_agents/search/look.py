@@ -18,7 +18,14 @@ from threeup_agents.search.decision import (
     new_desk,
     open_decision,
 )
-from threeup_agents.search.value import ValueNetwork, horizon, play_on, shipped, worth
+from threeup_agents.search.value import (
+    SHEET_DTYPE,
+    ValueNetwork,
+    horizon,
+    play_on,
+    shipped,
+    write_shares,
+)
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.checks import checked_observations
 from threeup_env.engine.compiled import compiled
@@ -123,6 +130,7 @@ def look(
     """
     legal = desk.legal
     scratch = np.empty(NUM_ACTIONS, np.int64)
+    sheet = np.empty(1, SHEET_DTYPE)[0]
     observer = int(desk.games[0].seat)
     for i in range(num_worlds):
         draw_world(desk, size, worlds, i)
@@ -133,7 +141,8 @@ def look(
             choices = horizon(game)
             apply_action(game, legal[k])
             play_on(game, observer, choices, scratch)
-            share = worth(game, observer, network)
+            write_shares(game, network, sheet)
+            share = float(sheet.shares[observer])
             if k == 0:
                 reference_share = share
             visits[legal[k]] += 1

@@ -8,7 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.search.decision import DRAWN_WORLDS, Desk, choose, new_desk, open_decision
+from threeup_agents.search.decision import (
+    DRAWN_WORLDS,
+    Desk,
+    choose,
+    new_desk,
+    open_decision,
+    pays,
+)
 from threeup_agents.search.look import look
 from threeup_agents.search.position import (
     NUM_LOOKED,
@@ -52,15 +59,6 @@ def new_sheet(network: PositionNetwork) -> Sheet:
         network.first_biases.copy(),
         np.empty(len(network.last), np.float32),
     )
-
-
-@compiled
-def pays(seen: Record) -> bool:
-    """Whether looking ahead pays here: between two always, else without a draw pile.
-
-    Elsewhere nothing that was tried gains anything over `careful`.
-    """
-    return bool(seen.num_seats == 2 or (seen.laying == 0 and seen.draw_pile_size == 0))
 
 
 @compiled

@@ -60,7 +60,7 @@ class Decision:
         from threeup_agents.pages import fill  # who searches need not draw
 
         rows = zip(self.actions, self.visits.tolist(), self.values.tolist(), strict=True)
-        return fill(TEMPLATE, found=self, rows=list(rows), most=int(self.visits.max()))
+        return fill(TEMPLATE, found=self, rows=list(rows), most=max(int(self.visits.max()), 1))
 
 
 class _Searcher:
@@ -169,6 +169,9 @@ class Flat(_Searcher):
 
 class Search(_Searcher):
     """Information-set Monte Carlo tree search, N iterations a decision.
+
+    At a table of three or more it searches only once the draw pile is gone, and plays as `careful`
+    before: searching gains nothing there.
 
     Args:
         num_iterations: drawn worlds and rollouts a decision, N. A rollout ends after a few turns

@@ -11,12 +11,19 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from threeup_agents.search.decision import mix
 from threeup_agents.search.rollouts import rollout_action
-from threeup_agents.search.value import ValueNetwork, horizon, is_own_turn, play_on, worth
+from threeup_agents.search.value import (
+    SHEET_DTYPE,
+    ValueNetwork,
+    horizon,
+    is_own_turn,
+    play_on,
+    write_shares,
+)
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.cards import MAX_HAND, MAX_SEATS, NUM_RANKS
 from threeup_env.engine.compiled import compiled
+from threeup_env.engine.rng import WORLDS, streams
 from threeup_env.engine.rules import apply_action, write_legal_actions
 from threeup_env.engine.state import Record
 
@@ -64,6 +71,12 @@ class Tree(NamedTuple):
     """Nodes and edges in use; `[2]`."""
     path: npt.NDArray[np.int64]
     """The edges taken in an iteration; `[N + 1]`."""
+    legal: npt.NDArray[np.int64]
+    """The legal actions of a node; `[A]`."""
+    known: npt.NDArray[np.int64]
+    """Their edges; `[A]`."""
+    sheet: npt.NDArray[np.void]
+    """For the judgement of how an iteration ends; `[1]`."""
 
 
 @compiled
@@ -74,6 +87,9 @@ def new_tree(num_iterations: int) -> Tree:
         np.empty(num_iterations + NUM_ACTIONS, EDGE_DTYPE),
         np.empty(2, np.int64),
         np.empty(num_iterations + 1, np.int64),
+        np.empty(NUM_ACTIONS, np.int64),
+        np.empty(NUM_ACTIONS, np.int64),
+        np.empty(1, SHEET_DTYPE),
     )
 
 
@@ -91,9 +107,7 @@ def iterate(game: Record, observer: int, edge: int, tree: Tree, network: ValueNe
     Returns:
         The searcher's win share.
     """
-    nodes, edges, sizes, path = tree
-    legal = np.empty(NUM_ACTIONS, np.int64)
-    known = np.empty(NUM_ACTIONS, np.int64)
+    nodes, edges, sizes, path, legal, known, sheet = tree
     path[0] = edge
     depth = 1
     grown = edges[edge].visits == 0
@@ -124,7 +138,8 @@ def iterate(game: Record, observer: int, edge: int, tree: Tree, network: ValueNe
         depth += 1
         apply_action(game, legal[i])
     play_on(game, observer, choices, legal)
-    return back_up(game, edges, path, depth, network)
+    write_shares(game, network, sheet[0])
+    return back_up(edges, path, depth, sheet[0].shares)
 
 
 @compiled
@@ -144,26 +159,35 @@ def skip_to_choice(game: Record, observer: int, legal: npt.NDArray[np.int64]) ->
     return count
 
 
+_FACTORS: Final = streams(0, 1 + NUM_RANKS + MAX_SEATS * (1 + NUM_RANKS), WORLDS) | np.uint64(1)
+
+
 @compiled
 def information(game: Record, observer: int) -> np.uint64:
     """Hash what `observer` knows, so that worlds that it can't tell apart share a node.
 
-    All that an observation holds is in it, but for the steps, which the path gives.
+    All that an observation holds is in it, but for the steps, which the path gives. It is the sum
+    of small numbers, each times a random factor: multilinear hashing (Lemire &
+    Kaser 2014), whose products need not wait for each other.
     """
-    key = np.uint64(game.seat + MAX_SEATS * (game.laying + 4 * (game.owed + 4 * game.may_draw)))
-    key = mix(key, int(game.draw_pile_size))
+    turn = game.seat + 8 * (game.laying + 4 * (game.may_draw + 2 * game.owed))
+    key: np.uint64 = np.uint64(128 * turn + game.draw_pile_size) * _FACTORS[0]
+    place = 1
     for rank in range(NUM_RANKS):
-        key = mix(
-            key, game.pile[rank] + 8 * (game.out_of_play[rank] + 8 * game.hand[observer, rank])
-        )
+        seen = game.pile[rank] + 8 * (game.out_of_play[rank] + 8 * game.hand[observer, rank])
+        key += np.uint64(seen) * _FACTORS[place + rank]
+    place += NUM_RANKS
     for seat in range(game.num_seats):
-        key = mix(key, game.hand_size[seat] + 128 * game.face_down_size[seat])
-        hidden = game.laying > 0 and seat != observer
-        for rank in range(NUM_RANKS):
-            face_up = 0 if hidden else int(game.face_up[seat, rank])
-            key = mix(key, face_up + 8 * game.known[seat, rank])
+        inferred = int(game.hand_size[seat])
         for i in range(MAX_HAND):
-            key = mix(key, int(game.bounds[seat, i]))
+            inferred = 16 * inferred + game.bounds[seat, i]
+        key += np.uint64(8 * inferred + game.face_down_size[seat]) * _FACTORS[place]
+        place += 1
+        shown = 0 if game.laying > 0 and seat != observer else 1
+        for rank in range(NUM_RANKS):
+            open_cards = shown * game.face_up[seat, rank] + 8 * game.known[seat, rank]
+            key += np.uint64(open_cards) * _FACTORS[place + rank]
+        place += NUM_RANKS
     return key
 
 
@@ -206,6 +230,7 @@ def match_edges(
         for i in range(count):
             if legal[i] == edges[edge].action:
                 known[i] = edge
+                break
         edge = int(edges[edge].next_edge)
 
 
@@ -213,6 +238,13 @@ def match_edges(
 def best_by_ucb(edges: npt.NDArray[np.void], known: npt.NDArray[np.int64], count: int) -> int:
     """UCB1 over the legal actions, an action's trials counted by its availability."""
     best = 0
+    width = 0
+    for i in range(count):
+        if known[i] != NONE:
+            best = i
+            width += 1
+    if width < 2:
+        return best
     highest = -np.inf
     for i in range(count):
         if known[i] == NONE:
@@ -285,24 +317,15 @@ def start_edge(edge: Record, action: int, seat: int) -> None:
 
 @compiled
 def back_up(
-    game: Record,
     edges: npt.NDArray[np.void],
     path: npt.NDArray[np.int64],
     depth: int,
-    network: ValueNetwork,
+    shares: npt.NDArray[np.float64],
 ) -> float:
     """Give each edge of the path the win share of the seat that took it; gives the first's."""
-    searcher = edges[path[0]].seat
-    result = 0.0
-    for seat in range(game.num_seats):
-        share = -1.0
-        for i in range(depth):
-            edge = edges[path[i]]
-            if edge.seat == seat:
-                if share < 0.0:
-                    share = worth(game, seat, network)
-                edge.visits += 1
-                edge.total += share
-        if seat == searcher:
-            result = share
+    for i in range(depth):
+        edge = edges[path[i]]
+        edge.visits += 1
+        edge.total += shares[edge.seat]
+    result: float = shares[edges[path[0]].seat]
     return result

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from threeup_agents.files import check_fields, one_of, parse_json, read_tensors, whole
 from threeup_agents.search.rollouts import rollout_action
-from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS, NUM_RANKS, VARIANT_NAMES
+from threeup_env.engine.cards import MAX_FACE_DOWN, MAX_SEATS, MIN_SEATS, NUM_RANKS, VARIANT_NAMES
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.observation import MANY_STEPS
-from threeup_env.engine.rules import apply_action, cards_left, win_share, write_legal_actions
+from threeup_env.engine.rules import apply_action, win_share, write_legal_actions
 from threeup_env.engine.state import EMPTY, ENV_ID, Record
 
 HORIZON: Final = 2
@@ -32,38 +32,71 @@ SHIPPED: Final = Path(__file__).parent / "values"
 FACTS: Final = "threeup_value"
 """Under which the file's header holds how it was made."""
 
-# Places of a feature; those of a seat are counted from the seat's first one.
-_TOP: Final = NUM_RANKS
-_DRAW_PILE: Final = 2 * NUM_RANKS
-_TURN: Final = 3 * NUM_RANKS
-_TABLE_SIZE: Final = _TURN + 4
-_FACE_UP: Final = NUM_RANKS
-_FACE_DOWN: Final = 2 * NUM_RANKS
-_SIZES: Final = 3 * NUM_RANKS
-_SEAT_SIZE: Final = _SIZES + 7
-_HAND_SCALE: Final = 4.0
-_DRAW_SCALE: Final = 16.0
-_FEW: Final = 2
+# Features are facts that hold or don't. These are the first ones of each kind, those of the
+# table and those of a seat, and how many numbers of copies are told apart.
+_PILE_COPIES: Final = 2
+_DRAW_COPIES: Final = 7
+_HAND_COPIES: Final = 4
+_FACE_UP_COPIES: Final = 3
+_NEXT_DRAWS: Final = 6
+_LARGEST: Final = 15
+_MOST_OWED: Final = 3
+_PILE: Final = NUM_RANKS + 1
+_DRAW_PILE: Final = _PILE + _PILE_COPIES * NUM_RANKS
+_NEXT: Final = _DRAW_PILE + _DRAW_COPIES * NUM_RANKS
+_DRAW_SIZE: Final = _NEXT + _NEXT_DRAWS * NUM_RANKS
+_TURN: Final = _DRAW_SIZE + _LARGEST + 1
+_TABLE_SIZE: Final = _TURN + 2 * (_MOST_OWED + 1)
+_FACE_UP: Final = _HAND_COPIES * NUM_RANKS
+_FACE_DOWN: Final = _FACE_UP + _FACE_UP_COPIES * NUM_RANKS
+_HAND_SIZE: Final = _FACE_DOWN + MAX_FACE_DOWN * NUM_RANKS
+_SHOWN: Final = _HAND_SIZE + _LARGEST + 1
+_SEAT_SIZE: Final = _SHOWN + (MAX_FACE_DOWN + 1) ** 2
+
+MOST_FEATURES: Final = (2 * NUM_RANKS + _NEXT_DRAWS + 3, 2 * NUM_RANKS + MAX_FACE_DOWN + 2)
+"""Of the table, and of each seat, at most so many hold at once."""
 
 
 class ValueNetwork(NamedTuple):
     """Three layers, ReLU between them; `[in, out]`, float32, V features of a game."""
 
     first: npt.NDArray[np.float32]
-    """`[V, 64]`."""
+    """`[V + 1, 64]`; the last row is of no feature, and all zero."""
     first_biases: npt.NDArray[np.float32]
     second: npt.NDArray[np.float32]
     """`[64, 32]`."""
     second_biases: npt.NDArray[np.float32]
     last: npt.NDArray[np.float32]
-    """`[32]`."""
-    last_bias: npt.NDArray[np.float32]
-    """`[1]`."""
+    """`[32, S + 1]`: to win for each seat, the one to act first, and that nobody wins."""
+    last_biases: npt.NDArray[np.float32]
 
 
+@compiled
 def value_size(num_players: int) -> int:
-    """Features that `write_features` fills, V."""
+    """Features of a game, V."""
     return _TABLE_SIZE + _SEAT_SIZE * num_players
+
+
+def most_features(num_players: int) -> int:
+    """Places that `write_features` needs: at most so many hold at once, filled up to fours."""
+    return -(-(MOST_FEATURES[0] + MOST_FEATURES[1] * num_players) // 4) * 4
+
+
+SHEET_DTYPE: Final = np.dtype(
+    (
+        np.record,
+        [
+            ("features", np.int64, most_features(MAX_SEATS)),
+            ("draws", np.int8, NUM_RANKS),  # copies of each rank in the draw pile
+            ("first", np.float32, HIDDEN[0]),
+            ("second", np.float32, HIDDEN[1]),
+            ("logits", np.float32, MAX_SEATS + 1),
+            ("shares", np.float64, MAX_SEATS),  # by seat
+        ],
+    ),
+    align=True,
+)
+"""What one judgement is worked out on."""
 
 
 def shipped_file(num_players: int) -> Path:
@@ -93,7 +126,9 @@ def read(path: Path, num_players: int) -> ValueNetwork:
     fields = {"num_players": whole(MIN_SEATS, MAX_SEATS), "env": one_of(ENV_ID)}
     check_fields(where, facts, fields)
     first, second = HIDDEN
-    expected = [(value_size(num_players), first), (first,), HIDDEN, (second,), (second,), (1,)]
+    outputs = num_players + 1
+    expected = [(value_size(num_players) + 1, first), (first,), HIDDEN, (second,)]
+    expected += [(outputs, second), (outputs,)]
     shapes = [layer.shape for layer in layers]
     if shapes != expected or facts["num_players"] != num_players:
         raise ValueError(
@@ -107,73 +142,160 @@ def read(path: Path, num_players: int) -> ValueNetwork:
 
 
 @compiled
-def write_features(game: Record, seat: int, features: npt.NDArray[np.float32]) -> None:
-    """Write what the network sees of a game in which all have laid.
+def write_features(game: Record, sheet: Record) -> int:
+    """List the features that hold in a game in which all have laid.
 
-    In order: copies by rank in the pile; its top, one-hot; copies by rank in the draw pile; its
-    size, discards owed, whether to draw is legal, whether the draw pile is empty. Then for each
-    seat, `seat` first and then clockwise: copies by rank in hand, face up and face down; the
-    sizes of the three; whether it is to act, holds one card, holds two, and has two at most.
+    Of the table: its top; copies by rank in the pile; copies by rank in the draw pile and its next
+    cards in order; its size; discards owed and whether to draw is legal. Then for each seat, the
+    one to act first and then clockwise: copies by rank in hand and face up; the face-down cards
+    by place; the size of the hand, and those of the other two zones.
 
     Args:
         game: read only.
-        seat: whose chance is asked.
-        features: float32 `[V]`; overwritten.
+        sheet: `SHEET_DTYPE`; the first of its `features` are overwritten. The last ones are V,
+            which is no feature, so that their number is a multiple of four.
+
+    Returns:
+        That number.
     """
-    for i in range(len(features)):
-        features[i] = 0.0
-    for rank in range(NUM_RANKS):
-        features[rank] = game.pile[rank]
-    if game.top != EMPTY:
-        features[_TOP + game.top] = 1.0
-    for i in range(game.draw_pile_size):
-        features[_DRAW_PILE + game.draw_pile[i]] += 1.0
-    features[_TURN] = game.draw_pile_size / _DRAW_SCALE
-    features[_TURN + 1] = game.owed
-    features[_TURN + 2] = game.may_draw
-    features[_TURN + 3] = game.draw_pile_size == 0
+    features = sheet.features
+    features[0] = game.top - EMPTY
+    count = write_copies(game.pile, _PILE_COPIES, _PILE, features, 1)
+    count = write_draw_pile(game, sheet, count)
+    features[count] = _TURN + 2 * min(int(game.owed), _MOST_OWED) + game.may_draw
+    count += 1
     start = _TABLE_SIZE
-    num_seats = int(game.num_seats)
-    for i in range(num_seats):
-        other = seat + i if seat + i < num_seats else seat + i - num_seats
-        for rank in range(NUM_RANKS):
-            features[start + rank] = game.hand[other, rank]
-            features[start + _FACE_UP + rank] = game.face_up[other, rank]
-        for k in range(game.face_down_size[other]):
-            features[start + _FACE_DOWN + game.face_down[other, k]] += 1.0
-        sizes = start + _SIZES
-        features[sizes] = game.hand_size[other] / _HAND_SCALE
-        features[sizes + 1] = game.face_up_size[other]
-        features[sizes + 2] = game.face_down_size[other]
-        features[sizes + 3] = game.seat == other
-        features[sizes + 4] = game.hand_size[other] == 1
-        features[sizes + 5] = game.hand_size[other] == _FEW
-        features[sizes + 6] = cards_left(game, other) <= _FEW
+    for i in range(game.num_seats):
+        seat = clockwise(game, i)
+        if game.hand_size[seat] > 0:
+            count = write_copies(game.hand[seat], _HAND_COPIES, start, features, count)
+        if game.face_up_size[seat] > 0:
+            face_up = start + _FACE_UP
+            count = write_copies(game.face_up[seat], _FACE_UP_COPIES, face_up, features, count)
+        size = int(game.face_down_size[seat])
+        for k in range(size):
+            features[count] = start + _FACE_DOWN + NUM_RANKS * k + game.face_down[seat, k]
+            count += 1
+        shown = int(game.face_up_size[seat]) * (MAX_FACE_DOWN + 1) + size
+        features[count] = start + _HAND_SIZE + min(int(game.hand_size[seat]), _LARGEST)
+        features[count + 1] = start + _SHOWN + shown
+        count += 2
         start += _SEAT_SIZE
+    while count % 4 > 0:
+        features[count] = start
+        count += 1
+    return count
+
+
+@compiled
+def clockwise(game: Record, distance: int) -> int:
+    """The seat so far behind the one to act."""
+    seat = int(game.seat) + distance
+    return seat if seat < game.num_seats else seat - int(game.num_seats)
+
+
+@compiled
+def write_copies(
+    cards: npt.NDArray[np.int8], most: int, start: int, features: npt.NDArray[np.int64], count: int
+) -> int:
+    """Append how many copies of each rank lie in a place, int8 `[R]`; gives the new count."""
+    for rank in range(NUM_RANKS):
+        copies = min(int(cards[rank]), most)
+        features[count] = start + most * rank + copies - 1
+        count += copies > 0  # without a branch, since nothing foretells what is held
+    return count
+
+
+@compiled
+def write_draw_pile(game: Record, sheet: Record, count: int) -> int:
+    """Append what lies in the draw pile; gives the new count."""
+    features = sheet.features
+    size = int(game.draw_pile_size)
+    if size > 0:
+        for rank in range(NUM_RANKS):
+            sheet.draws[rank] = 0
+        for i in range(size):
+            sheet.draws[game.draw_pile[i]] += 1
+        count = write_copies(sheet.draws, _DRAW_COPIES, _DRAW_PILE, features, count)
+        for i in range(min(size, _NEXT_DRAWS)):
+            features[count] = _NEXT + NUM_RANKS * i + game.draw_pile[size - 1 - i]
+            count += 1
+    features[count] = _DRAW_SIZE + min(size, _LARGEST)
+    return count + 1
+
+
+@compiled
+def write_shares(game: Record, network: ValueNetwork, sheet: Record) -> None:
+    """Write each seat's win share, 0 to 1: what it is if the game has ended, else as expected.
+
+    Inputs are added four at a time: so an output is read and written less often, and the order
+    of the sums is the same on every machine.
+
+    Args:
+        game: read only.
+        network: of this table size.
+        sheet: `SHEET_DTYPE`; `shares` is overwritten, float64 `[S]` by seat, and all else too.
+    """
+    if game.winner != EMPTY:
+        for seat in range(game.num_seats):
+            sheet.shares[seat] = win_share(game, seat)
+        return
+    add_features(write_features(game, sheet), network, sheet)
+    add_hidden(network, sheet)
+    num_outputs = int(game.num_seats) + 1
+    total = 0.0
+    for i in range(num_outputs):
+        logit = network.last_biases[i]
+        for k in range(0, HIDDEN[1], 4):
+            a = sheet.second[k] * network.last[i, k]
+            b = sheet.second[k + 1] * network.last[i, k + 1]
+            c = sheet.second[k + 2] * network.last[i, k + 2]
+            d = sheet.second[k + 3] * network.last[i, k + 3]
+            logit += (a + b) + (c + d)
+        share = np.exp(float(logit))
+        total += share
+        if i < game.num_seats:
+            sheet.shares[clockwise(game, i)] = share
+    for seat in range(game.num_seats):
+        sheet.shares[seat] /= total
+
+
+@compiled
+def add_features(count: int, network: ValueNetwork, sheet: Record) -> None:
+    """The first layer: the sum of the rows of so many features that hold."""
+    weights = network.first
+    for k in range(HIDDEN[0]):
+        sheet.first[k] = network.first_biases[k]
+    for i in range(0, count, 4):
+        a, b = weights[sheet.features[i]], weights[sheet.features[i + 1]]
+        c, d = weights[sheet.features[i + 2]], weights[sheet.features[i + 3]]
+        for k in range(HIDDEN[0]):
+            sheet.first[k] += (a[k] + b[k]) + (c[k] + d[k])
+
+
+@compiled
+def add_hidden(network: ValueNetwork, sheet: Record) -> None:
+    """The second layer, ReLU before it and behind it."""
+    zero = np.float32(0.0)
+    for k in range(HIDDEN[1]):
+        sheet.second[k] = network.second_biases[k]
+    for i in range(0, HIDDEN[0], 4):
+        a, b = network.second[i], network.second[i + 1]
+        c, d = network.second[i + 2], network.second[i + 3]
+        x, y = max(sheet.first[i], zero), max(sheet.first[i + 1], zero)
+        z, w = max(sheet.first[i + 2], zero), max(sheet.first[i + 3], zero)
+        for k in range(HIDDEN[1]):
+            sheet.second[k] += (x * a[k] + y * b[k]) + (z * c[k] + w * d[k])
+    for k in range(HIDDEN[1]):
+        sheet.second[k] = max(sheet.second[k], zero)
 
 
 @compiled
 def worth(game: Record, seat: int, network: ValueNetwork) -> float:
-    """A seat's win share, 0 to 1: what it is if the game has ended, else what is expected."""
-    if game.winner != EMPTY:
-        return win_share(game, seat)
-    features = np.empty(len(network.first), np.float32)
-    write_features(game, seat, features)
-    first = network.first_biases.copy()
-    for i in range(len(features)):
-        if features[i] != 0.0:
-            for k in range(len(first)):
-                first[k] += features[i] * network.first[i, k]
-    second = network.second_biases.copy()
-    for i in range(len(first)):
-        if first[i] > 0.0:
-            for k in range(len(second)):
-                second[k] += first[i] * network.second[i, k]
-    logit = network.last_bias[0]
-    for i in range(len(second)):
-        if second[i] > 0.0:
-            logit += second[i] * network.last[i]
-    share: float = 1.0 / (1.0 + np.exp(-logit))
+    """One seat's win share, as `write_shares`."""
+    sheet = np.empty(1, SHEET_DTYPE)[0]
+    write_shares(game, network, sheet)
+    share: float = sheet.shares[seat]
     return share
 
 

@@ -29,13 +29,15 @@ from threeup_env import Batch
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.rng import AGENTS, random_below, streams
-from threeup_env.engine.rules import apply_action, win_share, write_legal_actions
-from threeup_env.engine.state import EMPTY, ENV_ID, STATE_DTYPE
+from threeup_env.engine.rules import apply_action, write_legal_actions
+from threeup_env.engine.state import EMPTY, ENV_ID, STATE_DTYPE, Record
 
 RANDOM_PER_MILLE: Final = 100
 """Of the actions that lead to the positions."""
-STEPS_BETWEEN: Final = 8
-"""Steps from one position of a game to the next, on average."""
+DRAW_PILE_STEPS: Final = 16
+"""Choices of a game from one position to the next while there is a draw pile, on average."""
+END_STEPS: Final = 2
+"""And after that."""
 GAMES: Final = 20_000
 """Dealt at once."""
 
@@ -46,13 +48,13 @@ class Config:
 
     num_players: int = 2
     """Seats at the table, 2 to 6."""
-    positions: int = 8_000_000
+    positions: int = 6_000_000
     """Positions to learn from."""
     held_out: int = 200_000
     """Others, to measure the fit by."""
-    epochs: int = 4
+    epochs: int = 2
     """Passes over the positions."""
-    minibatch: int = 4096
+    minibatch: int = 8192
     """Positions in a minibatch."""
     learning_rate: float = 2e-3
     """Of Adam at the start; falls linearly to 0."""
@@ -66,15 +68,19 @@ def main(config: Config) -> None:
     """Draw positions, fit, write the file."""
     start = time.perf_counter()
     torch.manual_seed(config.seed)
-    features, shares = draw_positions(config)
-    network = perceptron([features.shape[1], *value.HIDDEN, 1], 1.0)
+    features, winners = draw_positions(config)
+    size = value.value_size(config.num_players)
+    network = perceptron([size + 1, *value.HIDDEN, config.num_players + 1], 1.0)
     seen = slice(config.held_out, None)
-    fit(network, torch.from_numpy(features[seen]), torch.from_numpy(shares[seen]), config)
+    fit(network, torch.from_numpy(features[seen]), torch.from_numpy(winners[seen]), config)
 
+    kept = torch.from_numpy(features[: config.held_out])
     with torch.no_grad():
-        kept = torch.from_numpy(features[: config.held_out])
-        expected = torch.sigmoid(network(kept).flatten()).numpy()
-    ends = shares[: config.held_out]
+        parts = range(0, len(kept), config.minibatch)
+        rows = (held(kept[start : start + config.minibatch], size) for start in parts)
+        logits = torch.cat([network(each) for each in rows])
+        expected = torch.softmax(logits, 1).numpy()[:, 0]
+    ends = winners[: config.held_out] == 0
     explained = 1.0 - float(((expected - ends) ** 2).mean() / ends.var())
     path = config.out or value.shipped_file(config.num_players)
     facts = asdict(config) | {
@@ -87,68 +93,99 @@ def main(config: Config) -> None:
     print(f"{path.name}: explains {explained:.3f} of the variance of win shares")
 
 
-def draw_positions(
-    config: Config,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Features `[N, V]` of positions, and the win share that a rollout gave, `[N]`."""
+def held(features: torch.Tensor, size: int) -> torch.Tensor:
+    """1 for each feature that holds, float32 `[N, V + 1]`, from their lists `[N, most_features]`.
+
+    The last column, of what is no feature, is 0.
+    """
+    rows = torch.zeros(len(features), size + 1).scatter_(1, features.long(), 1.0)
+    rows[:, size] = 0.0
+    return rows
+
+
+def draw_positions(config: Config) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
+    """Features `[N, most_features]` of positions, and who won in a rollout, `[N]`."""
     size = config.positions + config.held_out
-    features = np.empty((size, value.value_size(config.num_players)), np.float32)
-    shares = np.empty(size, np.float32)
+    features = np.empty((size, value.most_features(config.num_players)), np.int16)
+    winners = np.empty(size, np.int64)
     stream = streams(config.seed, 1, AGENTS)
     filled = 0
     seed = config.seed
     while filled < size:
         batch = Batch(GAMES, config.num_players, seed=seed)
         batch.reset()
-        filled += write_positions(batch.states, stream, features[filled:], shares[filled:])
+        filled += write_positions(batch.states, stream, features[filled:], winners[filled:])
         seed += 1
-    return features, shares
+    return features, winners
 
 
 @compiled
 def write_positions(
     states: npt.NDArray[np.void],
     stream: npt.NDArray[np.uint64],
-    features: npt.NDArray[np.float32],
-    shares: npt.NDArray[np.float32],
+    features: npt.NDArray[np.int16],
+    winners: npt.NDArray[np.int64],
 ) -> int:
-    """Play games that have just been dealt, noting positions on the way.
+    """Play games that have just been dealt, noting choices on the way.
 
     Args:
         states: `STATE_DTYPE` `[B]`; played to the end.
         stream: uint64 `[1]`; advanced.
-        features: float32 `[N, V]`; overwritten from the first row on.
-        shares: of the seat whose features they are; float32 `[N]`; likewise.
+        features: int16 `[N, most_features]`; overwritten from the first row on.
+        winners: likewise, by what a rollout gave; int64 `[N]`. Seats are counted from the one to
+            act, S is nobody.
 
     Returns:
         The number of rows written, N at most.
     """
     copy = np.zeros(1, STATE_DTYPE)
     legal = np.empty(NUM_ACTIONS, np.int64)
+    sheet = np.zeros(1, value.SHEET_DTYPE)[0]
     row = 0
     for i in range(len(states)):
         game = states[i]
         observer = random_below(stream, int(game.num_seats))
         while game.winner == EMPTY and row < len(features):
-            if game.laying == 0 and random_below(stream, STEPS_BETWEEN) == 0:
-                value.write_features(game, observer, features[row])
+            count = write_legal_actions(game, legal)
+            between = DRAW_PILE_STEPS if game.draw_pile_size > 0 else END_STEPS
+            if game.laying == 0 and count > 1 and random_below(stream, between) == 0:
+                note_features(game, sheet, features[row])
                 copy[0] = game
-                roll_out(copy[0], observer)
-                shares[row] = win_share(copy[0], observer)
+                roll_out(copy[0], int(game.seat))
+                winners[row] = seats_between(game, int(copy[0].winner))
                 row += 1
             action = rollout_action(game, observer)
             if random_below(stream, 1000) < RANDOM_PER_MILLE:
-                action = legal[random_below(stream, write_legal_actions(game, legal))]
+                action = legal[random_below(stream, count)]
             apply_action(game, action)
     return row
 
 
-def fit(network: nn.Module, features: torch.Tensor, shares: torch.Tensor, config: Config) -> None:
-    """Minimise the cross-entropy of win shares; features `[N, V]`, shares `[N]`.
+@compiled
+def note_features(game: Record, sheet: Record, features: npt.NDArray[np.int16]) -> None:
+    """Write what holds to a row, int16 `[most_features]`, filled up with what is no feature."""
+    count = value.write_features(game, sheet)
+    padding = value.value_size(int(game.num_seats))
+    for k in range(len(features)):
+        features[k] = sheet.features[k] if k < count else padding
+
+
+@compiled
+def seats_between(game: Record, winner: int) -> int:
+    """How many seats the winner sits behind the one to act; S if nobody has won."""
+    num_seats = int(game.num_seats)
+    if winner < 0:
+        return num_seats
+    return (winner - int(game.seat) + num_seats) % num_seats
+
+
+def fit(network: nn.Module, features: torch.Tensor, winners: torch.Tensor, config: Config) -> None:
+    """Minimise the cross-entropy of who wins; features `[N, most_features]`, winners `[N]`.
 
     Raises:
         ValueError: the loss isn't finite.
     """
+    size = value.value_size(config.num_players)
     optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     steps = config.epochs * (len(features) // config.minibatch)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 1.0 / steps, steps)
@@ -156,8 +193,8 @@ def fit(network: nn.Module, features: torch.Tensor, shares: torch.Tensor, config
         order = torch.randperm(len(features))
         for start in range(0, len(features) - config.minibatch + 1, config.minibatch):
             rows = order[start : start + config.minibatch]
-            logits = network(features[rows]).flatten()
-            loss: Any = nn.functional.binary_cross_entropy_with_logits(logits, shares[rows])
+            logits = network(held(features[rows], size))
+            loss: Any = nn.functional.cross_entropy(logits, winners[rows])
             if not torch.isfinite(loss):
                 raise ValueError(
                     f"fit at learning rate {config.learning_rate:g}: expected a finite "
@@ -177,11 +214,10 @@ def save(network: nn.Sequential, facts: dict[str, object], path: Path) -> None:
     """
     if not all(torch.isfinite(parameter).all() for parameter in network.parameters()):
         raise ValueError(f"{str(path)!r}: expected finite weights; the fit has diverged")
-    layers = [layer for layer in network if isinstance(layer, nn.Linear)]
-    tensors = []
-    for layer in layers:
-        tensors += [layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy()]
-    tensors[4] = tensors[4].flatten()
+    first, second, last = (layer for layer in network if isinstance(layer, nn.Linear))
+    weights = [first.weight.T, first.bias, second.weight.T, second.bias, last.weight, last.bias]
+    tensors = [tensor.detach().numpy().copy() for tensor in weights]
+    tensors[0][-1] = 0.0  # the row of no feature
     path.parent.mkdir(parents=True, exist_ok=True)
     header = {value.FACTS: json.dumps(facts, default=str)}
     named = dict(zip(value.ValueNetwork._fields, tensors, strict=True))
