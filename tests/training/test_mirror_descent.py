@@ -1,5 +1,6 @@
 """Magnetic mirror descent: its loss against sums by hand, its magnet, what it is for."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from stable_baselines3.common import logger
 
+from threeup_agents.training import __main__ as train
 from threeup_agents.training import checkpoint, run
 from threeup_agents.training.mirror_descent import MirrorDescent, divergences
 from threeup_agents.training.settings import Config, check
@@ -115,3 +117,30 @@ def test_looking_ahead_and_a_magnet_exclude_each_other() -> None:
         check(Config(lookahead=True, teacher="careful", magnet=0.1))
     with pytest.raises(ValueError, match="magnet: expected at least 0; got -1"):
         check(Config(magnet=-1))
+
+
+LEARNERS = {
+    "mirror descent": ["--magnet", "0.2", "--magnet-half-life", "50000"],
+    "PPO": ["--entropy", "0.05"],
+}
+
+
+@pytest.mark.slow
+def test_mirror_descent_becomes_harder_to_exploit_than_ppo(tmp_path: Path) -> None:
+    options = ["--variant", "mini", "--num-games", "256", "--minibatch", "1024", "--levels", "3"]
+    options += [
+        "--temperature",
+        "1",
+        "--decisions",
+        "300000",
+        "--ladder-every",
+        "100000",
+        "--num-threads",
+        "1",
+        "--ladder",
+    ]
+    found = {}
+    for name, more in LEARNERS.items():
+        assert train.main([*options, *more, "--run-dir", str(tmp_path / name)]) == 0
+        found[name] = json.loads((tmp_path / name / "curve.json").read_text())[-1]["nash_conv"]
+    assert found["mirror descent"] < found["PPO"], found
