@@ -5,7 +5,7 @@ and everybody else has lost.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,6 +14,9 @@ import pytest
 
 import threeup_agents
 from threeup_env import Batch
+
+TABLES: Final = ((2, 1000), (3, 1000), (2, 60))
+"""Players and `max_steps` that every recipe is tried at; the last cuts off some games."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,9 @@ class Witness:
         return found
 
 
-def share_against_random(agent: Any, num_players: int = 2, deals: int = 200) -> tuple[float, float]:
+def share_against_random(agent: Any, deals: int = 200, **options: Any) -> tuple[float, float]:
     """The agent's win share against random players and the lower end of its interval."""
-    run = threeup_agents.round_robin(
-        [("learnt", agent), "random"], deals=deals, num_players=num_players, mixed=False
-    )
+    players = [("learnt", agent), "random"]
+    run = threeup_agents.round_robin(players, deals=deals, mixed=False, **options)
     row = next(row for row in run.results["standings"] if row["agent"] == "learnt")
     return row["win_share"], row["low"]
