@@ -31,7 +31,7 @@ class Config:
 
     num_players: int = 2  # seats at the table
     opponent: str = "greedy"  # at all other seats: any agent's spec, or self
-    decisions: int = 8_000_000  # of the learner, over all games
+    decisions: int = 2_500_000  # of the learner, over all games
     num_envs: int = 1024  # games played at once
     num_steps: int = 32  # decisions of each game between two updates
     epochs: int = 2  # passes over a rollout
