@@ -31,15 +31,15 @@ class Config:
 
     num_players: int = 2  # seats at the table
     opponent: str = "greedy"  # at all other seats: any agent's spec, or self
-    decisions: int = 2_500_000  # of the learner, over all games
+    decisions: int = 6_000_000  # of the learner, over all games
     num_envs: int = 1024  # games played at once
     num_steps: int = 32  # decisions of each game between two updates
     epochs: int = 2  # passes over a rollout
-    minibatch: int = 4096  # decisions of a gradient step
-    learning_rate: float = 1e-3  # at first; it falls linearly to 0
+    minibatch: int = 2048  # decisions of a gradient step
+    learning_rate: float = 1.5e-3  # at first; it falls linearly to 0
     gae_lambda: float = 0.95  # of the advantages (Schulman et al. 2016), undiscounted
     clip: float = 0.2  # how far a probability ratio may move (Schulman et al. 2017)
-    entropy: float = 0.01  # weight of the policy's entropy
+    entropy: float = 0.005  # weight of the policy's entropy
     max_steps: int = 1000  # the action that cuts a game off
     seed: int = 1  # starts deals, network and choices
     file: str = "cleanrl_ppo.pt"  # where the network goes
