@@ -95,7 +95,7 @@ class Player:
         masks = torch.tensor(action_masks, dtype=torch.float32)
         view = {"obs": {"observations": seen, "action_mask": masks}}
         logits = self.module.forward_inference(view)["action_dist_inputs"]
-        return torch.distributions.Categorical(logits=logits).sample().numpy()
+        return torch.multinomial(logits.softmax(dim=1), 1)[:, 0].numpy()
 
 
 def settings(config: Config) -> PPOConfig:
