@@ -1,0 +1,81 @@
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.examples.witness import TABLES, Witness, share_against_random
+
+pytestmark = [pytest.mark.slow, pytest.mark.part]
+SEAT = 1
+
+
+@pytest.fixture
+def recipe() -> Any:
+    pytest.importorskip("torch")
+    from examples import cleanrl_ppo
+
+    return cleanrl_ppo
+
+
+@pytest.fixture
+def config(recipe: Any, tmp_path: Path) -> Callable[..., Any]:
+    return partial(recipe.Config, file=str(tmp_path / "cleanrl_ppo.pt"))
+
+
+@pytest.mark.parametrize(("num_players", "max_steps"), TABLES)
+def test_every_decision_is_recorded_and_pays_the_learners_own_outcome(
+    recipe: Any,
+    config: Callable[..., Any],
+    num_players: int,
+    max_steps: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rollouts: list[Any] = []
+    games = partial(recipe.ThreeUpVectorEnv, seat=SEAT)
+    monkeypatch.setattr(recipe, "ThreeUpVectorEnv", games)
+    monkeypatch.setattr(
+        recipe, "update", lambda network, adam, rollout, _: rollouts.append(rollout)
+    )
+    witness = Witness(monkeypatch)
+
+    recipe.train(
+        config(num_players=num_players, max_steps=max_steps, num_envs=16, decisions=16 * 32 * 5)
+    )
+
+    rewards, ends = (
+        np.concatenate([rollout[name].numpy() for rollout in rollouts])
+        for name in ("rewards", "ends")
+    )
+    assert rewards.size == witness.taken[1, SEAT] == 16 * 32 * 5
+    assert {row: rewards[ends[:, row], row].tolist() for row in range(16)} == (
+        witness.outcomes(SEAT)
+    )
+    assert not rewards[~ends].any()
+    assert any(game.was_cut_off for game in witness.games) == (max_steps < 1000)
+
+
+def test_a_games_advantages_are_its_outcome_where_values_are_zero_and_lambda_is_one(
+    recipe: Any, config: Callable[..., Any]
+) -> None:
+    network = recipe.Network(136)
+    recipe.nn.init.zeros_(network.value.weight)
+    recipe.nn.init.zeros_(network.value.bias)
+    envs = recipe.ThreeUpVectorEnv(8, skip_forced=True)
+    envs.reset(seed=3)
+    rollout = recipe.collect(envs, network, config(num_steps=800, gae_lambda=1.0))
+    ends, rewards = rollout["ends"].numpy(), rollout["rewards"].numpy()
+    for row in range(8):
+        last = np.flatnonzero(ends[:, row])
+        expected = np.repeat(rewards[last, row], np.diff(last, prepend=-1))
+        assert rollout["advantages"][: last[-1] + 1, row].tolist() == expected.tolist()
+
+
+def test_it_learns_to_beat_random_players(recipe: Any, config: Callable[..., Any]) -> None:
+    settings = config(opponent="self", decisions=400_000)
+    share, low = share_against_random(recipe.train(settings))
+    assert low > 0.6, share
+    again = recipe.load(settings.file)
+    assert share_against_random(again, deals=20)[1] > 0.5

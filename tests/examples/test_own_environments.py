@@ -1,0 +1,86 @@
+"""Each recipe is tested in an environment of its own, with the versions that its head pins.
+
+The environments are kept in THREEUP_EXAMPLES, or in the user's cache; where the running one
+already has what a recipe pins, it is taken.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import venv
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted(path for path in (ROOT / "examples").glob("*.py"))
+TOOLS = ("hypothesis", "pandas", "pytest", "pytest-benchmark", "pytest-xdist")
+"""What the tests need anywhere."""
+
+
+def pins(recipe: Path) -> list[str]:
+    """The requirements at its head (PEP 723), this project left out."""
+    found = re.search(r"^# dependencies = \[(.*)\]$", recipe.read_text(), re.MULTILINE)
+    assert found is not None, recipe.name
+    return [each for each in re.findall(r'"([^"]+)"', found[1]) if each != "threeup"]
+
+
+def is_here(pin: str) -> bool:
+    """Whether the running environment has a requirement."""
+    name, _, wanted = pin.partition("==")
+    try:
+        return version(name.partition("[")[0]).partition("+")[0] == wanted
+    except PackageNotFoundError:
+        return False
+
+
+def python_with(requirements: list[str]) -> Path:
+    """The Python of an environment that has these requirements; skips where there is none."""
+    if all(map(is_here, requirements)):
+        return Path(sys.executable)
+    cache = os.environ.get("THREEUP_EXAMPLES") or Path.home() / ".cache" / "threeup" / "examples"
+    key = hashlib.sha256(repr((sys.version, TOOLS, requirements)).encode()).hexdigest()[:12]
+    folder = Path(cache) / key
+    python = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        venv.create(folder, clear=True, with_pip=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # PyTorch alone first: whoever has set pip up for its CPU build gets that one.
+        first = [each for each in requirements if each.startswith("torch==")]
+        for step in filter(None, (first, [*requirements, *TOOLS, "-e", str(ROOT)])):
+            done = subprocess.run([*pip, *step], capture_output=True, text=True)
+            if done.returncode:
+                reason = (done.stderr.strip() or "?").splitlines()[-1]
+                pytest.skip(f"platform: can't install {' '.join(requirements)}: {reason}")
+        (folder / "complete").touch()
+    return python
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_is_short_pinned_and_tested(recipe: Path) -> None:
+    assert len(recipe.read_text().splitlines()) <= 150
+    assert all("==" in pin for pin in pins(recipe))
+    assert (ROOT / "tests" / "examples" / f"test_{recipe.name}").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_does_what_it_says_with_the_versions_at_its_head(recipe: Path) -> None:
+    python = python_with(pins(recipe))
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "agents")])
+    # One thread: small networks are slower on several.
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    environment["PATH"] = os.pathsep.join([str(python.parent), os.environ["PATH"]])
+    test = f"tests/examples/test_{recipe.name}"
+    options = ["-n", "0", "-q", "-m", "slow", "-W", "default", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [str(python), "-m", "pytest", *options, test],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

@@ -1,0 +1,76 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.examples.witness import TABLES, Witness, share_against_random
+
+pytestmark = [pytest.mark.slow, pytest.mark.part]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def recipe() -> Any:
+    pytest.importorskip("ray.rllib")
+    from examples import rllib_selfplay
+
+    return rllib_selfplay
+
+
+@pytest.fixture
+def ray() -> Iterator[Any]:
+    found = pytest.importorskip("ray")
+    found.init("local", num_cpus=2, include_dashboard=False)
+    yield found
+    found.shutdown()
+
+
+@pytest.mark.parametrize(("num_players", "max_steps"), TABLES)
+def test_every_decision_is_recorded_and_pays_each_seat_its_own_outcome(
+    recipe: Any, ray: Any, num_players: int, max_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    witness = Witness(monkeypatch)
+    config = recipe.Config(num_players, decisions=600, max_steps=max_steps)
+    algorithm = recipe.settings(config).build_algo()
+    witness.games.clear()
+    episodes = algorithm.env_runner.sample(num_episodes=8)
+    algorithm.stop()
+    assert len(episodes) == len(witness.games) == 8
+    for episode, game in zip(episodes, witness.games, strict=True):
+        assert episode.is_terminated
+        for seat in range(num_players):
+            own = episode.agent_episodes[f"player_{seat}"]
+            assert len(own) == game.decisions[seat]
+            assert own.get_return() == pytest.approx(game.outcomes[seat], abs=1e-6)
+            assert own.get_rewards(-1) == pytest.approx(game.outcomes[seat], abs=1e-6)
+            assert own.is_terminated
+    assert any(game.was_cut_off for game in witness.games) == (max_steps < 1000)
+
+
+def test_it_learns_to_beat_random_players(recipe: Any, ray: Any) -> None:
+    share, low = share_against_random(recipe.train(recipe.Config(iterations=6)))
+    assert low > 0.5, share
+
+
+def test_two_env_runners_on_a_cluster_of_two_nodes_play(
+    recipe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("PYTHONPATH", ":".join(map(str, (ROOT, ROOT / "agents"))))
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    cluster.add_node(num_cpus=2)
+    ray.init(cluster.address)
+    try:
+        assert len({node["NodeID"] for node in ray.nodes() if node["Alive"]}) == 2
+        algorithm = recipe.settings(recipe.Config(num_env_runners=2)).build_algo()
+        found = algorithm.train()["env_runners"]
+        assert algorithm.env_runner_group.num_healthy_remote_workers() == 2
+        by_seat = found["num_agent_steps_sampled"]
+        assert sum(by_seat.values()) == found["num_env_steps_sampled"] >= 4000
+        algorithm.stop()
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
