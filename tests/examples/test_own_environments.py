@@ -67,6 +67,7 @@ def test_a_recipe_is_short_pinned_and_tested(recipe: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.part  # gigabytes of libraries, and minutes of training each: by hand
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_does_what_it_says_with_the_versions_at_its_head(recipe: Path) -> None:
     python = python_with(pins(recipe))
