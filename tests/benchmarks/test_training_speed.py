@@ -90,3 +90,33 @@ def test_training_next_to_the_tutorial(benchmark: BenchmarkFixture, num_envs: in
         unit="k decisions/s",
         target="30" if num_envs == 1 else "",
     )
+
+
+@pytest.mark.parametrize("num_players", [2, 3])
+def test_looking_ahead_on_two_threads(benchmark: BenchmarkFixture, num_players: int) -> None:
+    """By the clock: collecting and learning, each on both threads."""
+
+    def by_the_clock(num_threads: int) -> Callable[[], float]:
+        options: dict[str, Any] = {"hidden": (256, 64), "minibatch": 512, "rollout_steps": 8}
+        model = run.build(Config(num_players=num_players, lookahead=True, **options))
+        model.set_logger(logger.configure(None, []))
+
+        def measure() -> float:
+            torch.set_num_threads(num_threads)
+            before, start = model.num_timesteps, time.perf_counter()
+            model.learn(8 * 1024, reset_num_timesteps=before == 0)
+            seconds = time.perf_counter() - start
+            torch.set_num_threads(1)
+            return (model.num_timesteps - before) / seconds / 1e3
+
+        return measure
+
+    compare(
+        benchmark,
+        f"train.py --lookahead, {num_players} players, two threads / one thread, by the clock",
+        by_the_clock(2),
+        by_the_clock(1),
+        rounds=5,
+        unit="k decisions/s",
+        target="1.6",
+    )

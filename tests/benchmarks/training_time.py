@@ -49,10 +49,11 @@ def draw(found: dict[str, Curve]) -> str:
             low, high = ([row[end] for row in rows] for end in ("low", "high"))
             axes.fill_between(minutes, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.axhline(1 / NUM_PLAYERS, color=GREY, linewidth=0.8, linestyle=":")
-        axes.annotate("fair share", (0, 1 / NUM_PLAYERS), textcoords="offset points", xytext=(2, 3))
+        place = axes.get_yaxis_transform()
+        axes.text(1, 1 / NUM_PLAYERS, "fair share", ha="right", va="bottom", transform=place)
         axes.set_xlabel("minutes on one core")
         axes.set_ylabel(f"win share against {OPPONENT}")
-        axes.legend(loc="center right", frameon=False)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
         return as_svg(figure)
 
 
