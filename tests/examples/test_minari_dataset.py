@@ -45,4 +45,4 @@ def test_an_episode_is_one_seats_decisions_and_its_own_outcome(
         ends = episode.truncations if game.was_cut_off else episode.terminations
         assert np.flatnonzero(ends).tolist() == [count - 1]
         assert not (episode.terminations & episode.truncations).any()
-    assert any(game.was_cut_off for game in games) == (max_steps < 1000)
+    assert max_steps == 1000 or any(game.was_cut_off for game in games)
