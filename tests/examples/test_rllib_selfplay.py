@@ -65,11 +65,18 @@ def test_two_env_runners_on_a_cluster_of_two_nodes_play(
     ray.init(cluster.address)
     try:
         assert len({node["NodeID"] for node in ray.nodes() if node["Alive"]}) == 2
-        algorithm = recipe.settings(recipe.Config(num_env_runners=2)).build_algo()
+        algorithm = recipe.settings(recipe.Config(num_env_runners=2, decisions=1000)).build_algo()
         found = algorithm.train()["env_runners"]
         assert algorithm.env_runner_group.num_healthy_remote_workers() == 2
-        by_seat = found["num_agent_steps_sampled"]
-        assert sum(by_seat.values()) == found["num_env_steps_sampled"] >= 4000
+        assert found["num_env_steps_sampled"] >= 1000
+        lists = algorithm.env_runner_group.foreach_env_runner(
+            lambda runner: runner.sample(num_episodes=4), local_env_runner=False
+        )
+        assert [len(episodes) for episodes in lists] == [4, 4]
+        for episode in (episode for episodes in lists for episode in episodes):
+            own = list(episode.agent_episodes.values())
+            assert sum(map(len, own)) == len(episode)
+            assert sorted(each.get_return() for each in own) == [-1, 1]
         algorithm.stop()
     finally:
         ray.shutdown()
