@@ -19,6 +19,7 @@ from threeup_env.envs import aec
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "docs" / "results"
 COVERAGE: Final = ROOT / "tests" / "benchmarks" / "results" / "coverage.md"
+LEARNERS: Final = COVERAGE.with_name("exploitability_curves.md")
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 GREEDY: Final = "greedy"
 TRUE_CARDS: Final = "true:search:200"
@@ -209,6 +210,12 @@ def variants() -> str:
     )
 
 
+def learners() -> str:
+    """NashConv of learners on `mini`, as its benchmark has written it."""
+    lines = LEARNERS.read_text().splitlines()
+    return "\n".join(line for line in lines if line.startswith("|"))
+
+
 def columns() -> str:
     """Every key and column, file by file."""
     parts = []
@@ -241,6 +248,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "coverage": coverage,
     "speed": speed,
     "learning": learning,
+    "learners": learners,
     "variants": variants,
     "columns": columns,
     "aec": lambda: docstring_table(aec),

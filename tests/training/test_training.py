@@ -458,7 +458,8 @@ def test_every_metric_of_a_run_is_explained_in_the_pages(tmp_path: Path) -> None
     options += ["--ladder-every", "3000", "--ladder-deals", "10", "--num-threads", "1"]
     taught = ["--teacher", "careful", "--teacher-decisions", "600"]
     logged: set[str] = set()
-    for name, more in (("ppo", taught), ("lookahead", ["--lookahead"])):
+    exact = ["--variant", "mini", "--magnet", "0.1"]
+    for name, more in (("ppo", taught), ("lookahead", ["--lookahead"]), ("exact", exact)):
         assert train.main([*options, *more, "--run-dir", str(tmp_path / name)]) == 0
         events = EventAccumulator(str(tmp_path / name / "logs"))
         events.Reload()

@@ -39,8 +39,10 @@ from threeup_env.engine.observation import num_players_of
 from threeup_env.engine.rng import AGENTS, streams
 from threeup_env.engine.state import ENV_ID
 
-NUM_WORLDS: Final = 16
+NUM_WORLDS: Final = 64
 """Worlds in which `policy` looks ahead; `policy:net` in none."""
+IN_DUELS: Final = 32
+"""The same between two, who look ahead in every decision."""
 MARGIN: Final = 0.01
 """Win share that an action must gain over the habit to be preferred to it. Without a margin two
 seats can put off the end, each for a little that is only the network's error."""
@@ -141,7 +143,8 @@ class Positional:
         policy: one for the tables it will see; None for the shipped one of each table size.
         name: the agent's name.
         seed: starts the agent's own random stream.
-        num_worlds: worlds in which it looks ahead before; 0 for the network alone.
+        num_worlds: worlds in which it looks ahead before; 0 for the network alone; None for
+            `NUM_WORLDS`, or `IN_DUELS`.
         num_threads: threads for a batch; None means one for each core.
         path: the file that the policy came from, if it did.
     """
@@ -151,7 +154,7 @@ class Positional:
         policy: PositionPolicy | None,
         name: str,
         seed: int = 0,
-        num_worlds: int = NUM_WORLDS,
+        num_worlds: int | None = None,
         num_threads: int | None = None,
         path: Path | None = None,
     ) -> None:
@@ -207,7 +210,7 @@ class Positional:
         """The policy file that it plays by, and the value network that its look judges by."""
         own = shipped_file(num_players) if self.policy is None else self.path
         files = [] if own is None else [own]
-        return files + ([values_file(num_players)] if self.num_worlds else [])
+        return files + ([] if self.num_worlds == 0 else [values_file(num_players)])
 
     def _choose(
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
@@ -224,6 +227,7 @@ class Positional:
             raise ValueError(
                 f"policy: expected a table of {policy.num_players} players; got {num_players}"
             )
+        usual = IN_DUELS if num_players == MIN_SEATS else NUM_WORLDS
         visits = np.empty(action_masks.shape, np.int64)
         scores = np.empty(action_masks.shape, np.float64)
         actions = np.empty(len(action_masks), np.int64)
@@ -231,7 +235,7 @@ class Positional:
             observations,
             action_masks,
             self._seed,
-            self.num_worlds,
+            usual if self.num_worlds is None else self.num_worlds,
             MARGIN,
             visits,
             scores,
@@ -257,7 +261,7 @@ def load(
     Raises:
         ValueError: not such a file, truncated, or made for another environment.
     """
-    worlds = NUM_WORLDS if looks else 0
+    worlds = None if looks else 0
     if path is None:
         return Positional(None, "policy" if looks else "policy:net", seed, worlds, num_threads)
     name = path.parent.name if path.name == "policy.safetensors" else path.stem
