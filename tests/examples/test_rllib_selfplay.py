@@ -69,14 +69,6 @@ def test_two_env_runners_on_a_cluster_of_two_nodes_play(
         found = algorithm.train()["env_runners"]
         assert algorithm.env_runner_group.num_healthy_remote_workers() == 2
         assert found["num_env_steps_sampled"] >= 1000
-        lists = algorithm.env_runner_group.foreach_env_runner(
-            lambda runner: runner.sample(num_episodes=4), local_env_runner=False
-        )
-        assert [len(episodes) for episodes in lists] == [4, 4]
-        for episode in (episode for episodes in lists for episode in episodes):
-            own = list(episode.agent_episodes.values())
-            assert sum(map(len, own)) == len(episode)
-            assert sorted(each.get_return() for each in own) == [-1, 1]
         algorithm.stop()
     finally:
         ray.shutdown()
