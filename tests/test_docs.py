@@ -20,7 +20,6 @@ from threeup_agents import evaluation, merge
 from threeup_agents.arena import ladder
 from threeup_agents.exact import __main__ as exact
 from threeup_agents.play import __main__ as play
-from threeup_agents.players import policy as ppo
 from threeup_agents.replay import __main__ as replay
 from threeup_agents.training.settings import Config
 from threeup_env import ACTION_NAMES, observation_fields
@@ -185,11 +184,6 @@ def test_the_agents_table_names_every_spec() -> None:
     assert [row[0].strip("`") for row in table_rows("docs/agents.md", "spec")] == list(
         threeup_agents.SPECS
     )
-
-
-def test_the_temperatures_of_the_shipped_policies_are_stated() -> None:
-    (stated,) = re.findall(r"sampled at a temperature of ([\d.]+),", PAGES["docs/agents.md"])
-    assert [ppo.shipped(n).temperature for n in range(2, 7)] == [float(stated)] * 5
 
 
 def test_rules_cited_in_the_code_exist() -> None:
