@@ -6,12 +6,15 @@ import pytest
 from threeup_env import Batch, action_id, observation_fields
 from threeup_env.engine.actions import FLIP
 from threeup_env.engine.afterstates import afterstates
+from threeup_env.engine.determinize import determinize
 from threeup_env.engine.observation import decode, observation_size, write_observation
 
 
 def random_actions(batch: Batch, rng: np.random.Generator) -> np.ndarray:
     """A legal action of each game."""
-    return np.where(batch.action_masks, rng.random(batch.action_masks.shape), -1).argmax(axis=1)
+    drawn = np.where(batch.action_masks, rng.random(batch.action_masks.shape), -1)
+    actions: np.ndarray = drawn.argmax(axis=1)
+    return actions
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
@@ -58,14 +61,12 @@ def test_hidden_cards_change_nothing() -> None:
     rng = np.random.default_rng(0)
     for _ in range(40):
         batch.step(random_actions(batch, rng))
-    from threeup_env.engine.determinize import determinize
-
     twin.load(determinize(batch.observations, seed=9)[:, 0])
     assert (twin.states["hand"] != batch.states["hand"]).any()
     actions = random_actions(batch, rng)
     rows = np.flatnonzero(actions != FLIP)
     found = [afterstates(b.observations[rows], actions[rows]) for b in (batch, twin)]
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_a_seat_that_clears_the_pile_sees_it_out_of_play() -> None:
