@@ -1,6 +1,7 @@
 """The house as it stands: who imports whom, in both packages."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -246,3 +247,12 @@ def test_the_hash_of_the_engine_covers_the_rules_and_an_agents_hash_its_networks
 def test_the_shipped_networks_lie_where_they_are_looked_for(num_players: int) -> None:
     assert positional.shipped_file(num_players).is_file()
     assert value.shipped_file(num_players).is_file()
+
+
+def test_no_record_outlives_its_array() -> None:
+    """In compiled code a record keeps no array alive: the array needs a name of its own."""
+    sources = [*ROOT.glob("threeup_env/**/*.py"), *ROOT.glob("agents/**/*.py")]
+    assert len(sources) > 100
+    for path in sources:
+        nameless = re.findall(r"np\.(?:empty|zeros)\(1, [\w.]*DTYPE\)\[0\]", path.read_text())
+        assert not nameless, path.name

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_agents.players.careful import careful_action
+from threeup_agents.search.value import SHEET_DTYPE
 from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.cards import MAX_DECK_SIZE
 from threeup_env.engine.compiled import compiled
@@ -36,6 +37,8 @@ class Desk(NamedTuple):
     """See `compare`; `[A, 3]`."""
     stream: npt.NDArray[np.uint64]
     """Of the decision; `[1]`."""
+    sheet: npt.NDArray[np.void]
+    """What judgements are worked out on, see `value`; `[1]`."""
 
 
 _FNV_PRIME: Final = np.uint64(1099511628211)
@@ -156,6 +159,7 @@ def new_desk() -> Desk:
         np.empty(NUM_ACTIONS, np.int64),
         np.empty((NUM_ACTIONS, 3), np.float64),
         np.empty(1, np.uint64),
+        np.zeros(1, SHEET_DTYPE),
     )
 
 

@@ -19,7 +19,6 @@ from threeup_agents.search.decision import (
     open_decision,
 )
 from threeup_agents.search.value import (
-    SHEET_DTYPE,
     ValueNetwork,
     horizon,
     play_on,
@@ -130,7 +129,7 @@ def look(
     """
     legal = desk.legal
     scratch = np.empty(NUM_ACTIONS, np.int64)
-    sheet = np.empty(1, SHEET_DTYPE)[0]
+    sheet = desk.sheet[0]
     observer = int(desk.games[0].seat)
     for i in range(num_worlds):
         draw_world(desk, size, worlds, i)

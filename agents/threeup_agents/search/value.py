@@ -293,9 +293,9 @@ def add_hidden(network: ValueNetwork, sheet: Record) -> None:
 @compiled
 def worth(game: Record, seat: int, network: ValueNetwork) -> float:
     """One seat's win share, as `write_shares`."""
-    sheet = np.empty(1, SHEET_DTYPE)[0]
-    write_shares(game, network, sheet)
-    share: float = sheet.shares[seat]
+    sheet = np.zeros(1, SHEET_DTYPE)
+    write_shares(game, network, sheet[0])
+    share: float = sheet["shares"][0, seat]
     return share
 
 

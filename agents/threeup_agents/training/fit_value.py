@@ -140,7 +140,7 @@ def write_positions(
     """
     copy = np.zeros(1, STATE_DTYPE)
     legal = np.empty(NUM_ACTIONS, np.int64)
-    sheet = np.zeros(1, value.SHEET_DTYPE)[0]
+    sheet = np.zeros(1, value.SHEET_DTYPE)
     row = 0
     for i in range(len(states)):
         game = states[i]
@@ -149,7 +149,7 @@ def write_positions(
             count = write_legal_actions(game, legal)
             between = DRAW_PILE_STEPS if game.draw_pile_size > 0 else END_STEPS
             if game.laying == 0 and count > 1 and random_below(stream, between) == 0:
-                note_features(game, sheet, features[row])
+                note_features(game, sheet[0], features[row])
                 copy[0] = game
                 roll_out(copy[0], int(game.seat))
                 winners[row] = seats_between(game, int(copy[0].winner))
