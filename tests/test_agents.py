@@ -11,6 +11,7 @@ import pytest
 
 import threeup_agents
 from threeup_env import ACTION_NAMES, VARIANTS, Batch, action_id
+from threeup_env.agent import name_of
 from threeup_env.engine.observation import observation_size
 
 # Sizes of the search agents here are the smallest that still search.
@@ -157,3 +158,14 @@ def test_importing_agents_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_folder_called_as_an_agent_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy").mkdir()
+    for spec in ("policy", "policy:net"):
+        assert threeup_agents.policy_file(spec) is None
+        assert name_of(threeup_agents.make(spec)) == spec
+    assert threeup_agents.policy_file("./policy") == Path("policy/policy.safetensors")

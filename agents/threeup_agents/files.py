@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
@@ -238,6 +239,26 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"{path}: expected a JSON object; got {type(found).__name__}")
     return found
+
+
+def check_tensor(where: str, tensors: dict[str, Any], name: str, shape: tuple[int, ...]) -> None:
+    """Check one of the tensors that `read_tensors` has given to NumPy.
+
+    Args:
+        where: what an error begins with.
+        tensors: by name.
+        name: the one to check.
+        shape: that it must have, as float32.
+
+    Raises:
+        ValueError: there is none, another dtype or shape, or a number that isn't finite.
+    """
+    found = tensors.get(name)
+    if found is None or found.shape != shape or found.dtype != np.float32:
+        got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
+        raise ValueError(f"{where}: expected tensor {name!r}, float32 of shape {shape}; got {got}")
+    if not np.isfinite(found).all():
+        raise ValueError(f"{where}: expected finite numbers in tensor {name!r}")
 
 
 def read_tensors(path: Path, what: str, framework: str) -> tuple[dict[str, str], dict[str, Any]]:

@@ -220,6 +220,8 @@ def _count(spec: str, number: str) -> int:
 def policy_file(spec: str) -> Path | None:
     """The policy file that a spec names by a path, there or not; None for other specs."""
     _, spec = named(spec)
+    if spec in _SHIPPED:
+        return None  # though a folder may be called so
     place = Path(spec.removesuffix(_BEST).removesuffix(_NET))
     if spec and place.is_dir():
         place = place / "policy.safetensors"

@@ -14,13 +14,14 @@ from threeup_agents.search.rollouts import roll_out
 from threeup_agents.search.value import (
     HORIZON,
     SHEET_DTYPE,
+    ValueNetwork,
     horizon,
     play_on,
     read,
     shipped,
     value_size,
-    worth,
     write_features,
+    write_shares,
 )
 from threeup_env import Batch
 from threeup_env.engine.rules import win_share, write_legal_actions
@@ -48,6 +49,13 @@ def running(batch: Batch) -> np.ndarray:
     found = np.flatnonzero((batch.states["winner"] == EMPTY) & (batch.states["laying"] == 0))
     assert len(found) > 10
     return found
+
+
+def worth(game: Record, seat: int, network: ValueNetwork) -> float:
+    """One seat's win share, as judged."""
+    sheet = np.zeros(1, SHEET_DTYPE)
+    write_shares(game, network, sheet[0])
+    return float(sheet["shares"][0, seat])
 
 
 def copied(game: Record) -> Record:

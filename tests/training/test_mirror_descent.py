@@ -113,8 +113,8 @@ def test_who_starts_from_a_policy_has_it_as_magnet() -> None:
 
 
 def test_looking_ahead_and_a_magnet_exclude_each_other() -> None:
-    with pytest.raises(ValueError, match=r"magnet: expected 0 with lookahead; got 0\.1"):
-        check(Config(lookahead=True, teacher="careful", magnet=0.1))
+    with pytest.raises(ValueError, match=r"lookahead: expected no magnet; got 0\.1"):
+        check(Config(lookahead=True, magnet=0.1))
     with pytest.raises(ValueError, match="magnet: expected at least 0; got -1"):
         check(Config(magnet=-1))
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from threeup_env.engine.cards import CLEAR_1, MAX_COPIES, NUM_RANKS, RANK_NAMES
+from threeup_env.engine.compiled import compiled
 
 
 def _copies_played(rank: int) -> int:
@@ -94,3 +95,15 @@ def check_actions(
     raise IllegalActionError(
         f"game {games[row]}, seat {seats[row]}: expected one of {choices}; got {action} {name}"
     )
+
+
+@compiled
+def first_empty(masks: npt.NDArray[np.bool_]) -> int:
+    """The first row of bool `[B, A]` that allows nothing; -1 if there is none."""
+    for row in range(len(masks)):
+        action = 0
+        while action < NUM_ACTIONS and not masks[row, action]:
+            action += 1
+        if action == NUM_ACTIONS:
+            return row
+    return -1

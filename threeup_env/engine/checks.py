@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from threeup_env.engine.actions import NUM_ACTIONS
+from threeup_env.engine.actions import NUM_ACTIONS, first_empty
 from threeup_env.engine.cards import (
     CLEAR,
     MAX_HAND,
@@ -69,8 +69,7 @@ def checked_masks(action_masks: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     masks: npt.NDArray[np.bool_] = np.require(given, np.bool_, ("C", "W"))
     if given.dtype != np.bool_ and (masks != given).any():
         raise ValueError(f"action_masks: expected 0 and 1; got {given[masks != given][0]!r}")
-    if not masks.any(axis=1).all():
-        row = int(np.argmin(masks.any(axis=1)))
+    if (row := first_empty(masks)) != _SOUND:
         raise ValueError(f"action_masks: expected a legal action in each row; row {row} has none")
     return masks
 

@@ -238,7 +238,7 @@ def _play_out(
             own = np.flatnonzero(acting == i)
             if len(own):
                 rows = running[own]
-                views = batch.observations[rows], batch.action_masks[rows]
+                views = batch.observations.take(rows, axis=0), batch.action_masks.take(rows, axis=0)
                 memory = slots[i]
                 told = () if memory is None else memory.tell(rows)
                 actions[own] = referee.ask(i, *views, rows, *told)

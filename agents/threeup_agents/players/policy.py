@@ -17,6 +17,7 @@ from threeup_agents.files import (
     OBJECT,
     atomic_write,
     check_fields,
+    check_tensor,
     list_of,
     number,
     one_of,
@@ -229,8 +230,7 @@ class PolicyPlayer:
         """
         observations = checked_observations(observations)
         action_masks = checked_masks(action_masks)
-        policy = self.policy
-        found = policy.probabilities(observations, action_masks, policy.temperature)
+        found = self.policy.probabilities(observations, action_masks, self.policy.temperature)
         return np.eye(found.shape[1])[found.argmax(axis=1)] if self.best_action else found
 
     def explain(
@@ -242,8 +242,8 @@ class PolicyPlayer:
             observation: of the seat to act; int8 `[F]`.
             action_mask: bool `[A]`.
         """
-        policy = self.policy
-        chances = policy.probabilities(observation[None], action_mask[None], policy.temperature)[0]
+        temperature = self.policy.temperature
+        chances = self.policy.probabilities(observation[None], action_mask[None], temperature)[0]
         legal = np.flatnonzero(action_mask)
         order = legal[np.argsort(-chances[legal], kind="stable")]
         return Chances(self.name, tuple(ACTION_NAMES[i] for i in order), chances[order])
@@ -264,8 +264,17 @@ def load(path: Path, seed: int = 0, best_action: bool = False) -> PolicyPlayer:
     Raises:
         ValueError: not a policy file, truncated, or made for another environment.
     """
+    return PolicyPlayer(read(path), name_of_file(path), seed, best_action, path)
+
+
+def name_of_file(path: Path) -> str:
+    """What an agent from a policy file is called: as its run's folder, or as the file.
+
+    >>> name_of_file(Path("runs/a/policy.safetensors")), name_of_file(Path("b.safetensors"))
+    ('a', 'b')
+    """
     name = path.parent.name if path.name == "policy.safetensors" else path.stem
-    return PolicyPlayer(read(path), name or path.stem, seed, best_action, path)
+    return name or path.stem
 
 
 def read(path: Path) -> Policy:
@@ -305,17 +314,7 @@ def _layers(path: Path, facts: dict[str, Any], levels: int, tensors: dict[str, A
     layers = []
     for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         for name, shape in ((f"{i}.weights", (fan_out, fan_in)), (f"{i}.biases", (fan_out,))):
-            found = tensors.get(name)
-            if found is None or found.shape != shape or found.dtype != np.float32:
-                got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
-                raise ValueError(
-                    f"policy {str(path)!r}: expected tensor {name!r}, float32 of shape {shape}; "
-                    f"got {got}"
-                )
-            if not np.isfinite(found).all():
-                raise ValueError(
-                    f"policy {str(path)!r}: expected finite numbers in tensor {name!r}"
-                )
+            check_tensor(f"policy {str(path)!r}", tensors, name, shape)
         layers.append((tensors[f"{i}.weights"], tensors[f"{i}.biases"]))
     inputs = observation_size(max(facts["num_players"])) * (1 + levels)
     expected = (inputs, NUM_ACTIONS)

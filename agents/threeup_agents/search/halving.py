@@ -4,8 +4,7 @@ The actions still in are tried in the same worlds, which takes the luck of the c
 their comparison; after each round the worse half is out. So most iterations go to the
 actions that are hard to tell apart. What comes after an action is `tree`.
 
-Where looking ahead doesn't pay (`decision.pays`) `careful` plays: no number of iterations that
-anybody would wait for is stronger there.
+Where looking ahead doesn't pay (`decision.pays`) `careful` plays.
 """
 
 import numpy as np

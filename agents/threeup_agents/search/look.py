@@ -1,7 +1,7 @@
 """One look ahead: every action played on in the same drawn worlds for a few turns. No tree.
 
-It looks where looking pays, in play without a draw pile: elsewhere search gains little over
-`careful`, which plays there.
+It looks in play without a draw pile, where looking is worth most for its time; elsewhere
+`careful` plays.
 """
 
 from typing import NamedTuple

@@ -178,11 +178,9 @@ def write_answers(
     from_hand = after.hand_size[seat] > 0 or after.draw_pile_size > 0
     from_table = not from_hand and after.face_up_size[seat] > 0
     cards = after.hand[seat] if from_hand else after.face_up[seat]
-    hidden = 0 if from_table else 1
+    hidden = 0 if from_table else 1  # the face-down card that it would turn
     if from_hand:
         hidden = num_missing(after, seat)
-    for rank in range(NUM_RANKS):
-        chances[rank] = 1.0
     fails = np.ones(NUM_RANKS, np.float64)
     for i in range(hidden):
         bound = NUM_RANKS

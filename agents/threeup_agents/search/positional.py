@@ -20,13 +20,14 @@ from threeup_agents.files import (
     OBJECT,
     atomic_write,
     check_fields,
+    check_tensor,
     list_of,
     one_of,
     parse_json,
     read_tensors,
     whole,
 )
-from threeup_agents.players.policy import layout
+from threeup_agents.players.policy import layout, name_of_file
 from threeup_agents.search.position import LAYOUT, PositionNetwork, position_size
 from threeup_agents.search.scoring import policy_rows
 from threeup_agents.search.searchers import legal_mask, spread
@@ -34,7 +35,7 @@ from threeup_agents.search.value import shipped as shipped_values
 from threeup_agents.search.value import shipped_file as values_file
 from threeup_env.engine.actions import ACTION_NAMES, action_id
 from threeup_env.engine.cards import MAX_SEATS, MIN_SEATS, VARIANT_NAMES
-from threeup_env.engine.checks import checked_masks, checked_observations
+from threeup_env.engine.checks import checked_observations
 from threeup_env.engine.observation import num_players_of
 from threeup_env.engine.rng import AGENTS, streams
 from threeup_env.engine.state import ENV_ID
@@ -173,9 +174,7 @@ class Positional:
         A row's choice depends on the seed, its observation and its mask: not on the other
         rows and not on the number of threads.
         """
-        action_masks = checked_masks(action_masks)
-        observations = checked_observations(observations)
-        return spread(observations, action_masks, self.num_threads, self._choose)
+        return spread(observations, action_masks, self.num_threads, self._decide)
 
     def probabilities(
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
@@ -211,11 +210,6 @@ class Positional:
         own = shipped_file(num_players) if self.policy is None else self.path
         files = [] if own is None else [own]
         return files + ([] if self.num_worlds == 0 else [values_file(num_players)])
-
-    def _choose(
-        self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.int64]:
-        return self._decide(observations, action_masks)[0]
 
     def _decide(
         self, observations: npt.NDArray[np.int8], action_masks: npt.NDArray[np.bool_]
@@ -264,8 +258,7 @@ def load(
     worlds = None if looks else 0
     if path is None:
         return Positional(None, "policy" if looks else "policy:net", seed, worlds, num_threads)
-    name = path.parent.name if path.name == "policy.safetensors" else path.stem
-    return Positional(read(path), name or path.stem, seed, worlds, num_threads, path)
+    return Positional(read(path), name_of_file(path), seed, worlds, num_threads, path)
 
 
 def shipped_file(num_players: int) -> Path:
@@ -309,13 +302,6 @@ def read(path: Path) -> PositionPolicy:
         shapes += [(fan_in, fan_out), (fan_out,)]
     shapes.append((facts["hidden"][-1],))
     for name, shape in zip(PositionNetwork._fields, shapes, strict=True):
-        found = tensors.get(name)
-        if found is None or found.shape != shape or found.dtype != np.float32:
-            got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
-            raise ValueError(
-                f"{where}: expected tensor {name!r}, float32 of shape {shape}; got {got}"
-            )
-        if not np.isfinite(found).all():
-            raise ValueError(f"{where}: expected finite numbers in tensor {name!r}")
+        check_tensor(where, tensors, name, shape)
     network = PositionNetwork(*(np.ascontiguousarray(tensors[n]) for n in PositionNetwork._fields))
     return PositionPolicy(network, facts["num_players"], facts["variant"], facts["training"])

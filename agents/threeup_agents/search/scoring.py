@@ -73,6 +73,17 @@ def is_scored(seen: Record, variant: int) -> bool:
 
 
 @compiled
+def write_scored(
+    observations: npt.NDArray[np.int8], variant: int, scored: npt.NDArray[np.bool_]
+) -> None:
+    """Write `is_scored` of each row; int8 `[K, F]` of the seats to act, bool `[K]` overwritten."""
+    games = np.zeros(1, STATE_DTYPE)
+    for row in range(len(observations)):
+        write_seen(observations[row], games[0])
+        scored[row] = is_scored(games[0], variant)
+
+
+@compiled
 def write_scores(
     desk: Desk,
     count: int,
@@ -225,17 +236,28 @@ def write_lessons(
             worlds, total, squares = desk.comparisons[action]
             write_looked(worlds, total, squares, k == 0, looked[row, action])
             gains[row, action] = 0.0
-        for part in range(2):
-            share = true_share if part == 1 else 1.0 - true_share
-            number = 1 if part == 1 else num_worlds
-            worlds_given = states[row : row + 1] if part == 1 else DRAWN_WORLDS
-            for k in range(count):
-                for i in range(3):
-                    desk.comparisons[desk.legal[k], i] = 0.0
-            look(desk, count, size, number, worlds_given, visits, totals, values)
-            for k in range(count):
-                action = desk.legal[k]
-                gains[row, action] += share * desk.comparisons[action, 1] / number
+        clear(desk, count)
+        look(desk, count, size, num_worlds, DRAWN_WORLDS, visits, totals, values)
+        add_gains(desk, count, (1.0 - true_share) / num_worlds, gains[row])
+        clear(desk, count)
+        look(desk, count, size, 1, states[row : row + 1], visits, totals, values)
+        add_gains(desk, count, true_share, gains[row])
+
+
+@compiled
+def clear(desk: Desk, count: int) -> None:
+    """Forget what has been compared of the actions to choose from."""
+    for k in range(count):
+        for i in range(desk.comparisons.shape[1]):
+            desk.comparisons[desk.legal[k], i] = 0.0
+
+
+@compiled
+def add_gains(desk: Desk, count: int, weight: float, gains: npt.NDArray[np.float32]) -> None:
+    """Add to each action's gain, float32 `[A]`, those of all worlds compared, times a weight."""
+    for k in range(count):
+        action = desk.legal[k]
+        gains[action] += weight * desk.comparisons[action, 1]
 
 
 @compiled

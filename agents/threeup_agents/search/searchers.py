@@ -26,7 +26,8 @@ from threeup_env.engine.state import STATE_DTYPE
 
 TEMPLATE: Final = Path(__file__).with_name("decision.html")
 Kernel: TypeAlias = Callable[..., None]
-Choose: TypeAlias = Callable[[npt.NDArray[np.int8], npt.NDArray[np.bool_]], npt.NDArray[np.int64]]
+Decide: TypeAlias = Callable[..., tuple[npt.NDArray[Any], ...]]
+"""From some rows' observations and masks to their choices, and more."""
 _TASKS_PER_THREAD: Final = 4
 
 
@@ -85,15 +86,7 @@ class _Searcher:
         A row's choice depends on the seed, its observation and its mask: not on the other
         rows and not on the number of threads.
         """
-        action_masks = checked_masks(action_masks)
-        observations = checked_observations(observations)
-
-        def choose(
-            seen: npt.NDArray[np.int8], masks: npt.NDArray[np.bool_]
-        ) -> npt.NDArray[np.int64]:
-            return self._decide(seen, masks)[0]
-
-        return spread(observations, action_masks, self.num_threads, choose)
+        return spread(observations, action_masks, self.num_threads, self._decide)
 
     def explain(
         self,
@@ -221,22 +214,24 @@ def spread(
     observations: npt.NDArray[np.int8],
     action_masks: npt.NDArray[np.bool_],
     num_threads: int,
-    choose: Choose,
+    decide: Decide,
 ) -> npt.NDArray[np.int64]:
-    """Decide the rows that have a choice, spread over threads.
+    """Check what an agent is asked and decide the rows that have a choice, spread over threads.
 
     Args:
-        observations: int8 `[B, F]`, checked.
-        action_masks: bool `[B, A]`, checked but for the rules.
+        observations: int8 `[B, F]`.
+        action_masks: bool `[B, A]`.
         num_threads: at most so many.
-        choose: decides some rows, each on its own.
+        decide: decides some rows, each on its own.
 
     Returns:
         int64 `[B]`.
 
     Raises:
-        ValueError: a mask allows an illegal action; names row and action.
+        ValueError: not observations, or a mask allows an illegal action; names the row.
     """
+    action_masks = checked_masks(action_masks)
+    observations = checked_observations(observations)
     check_legal(observations, action_masks)
     actions: npt.NDArray[np.int64] = action_masks.argmax(axis=1)
     rows = np.flatnonzero(action_masks.sum(axis=1) > 1)
@@ -245,10 +240,10 @@ def spread(
     parts = np.array_split(rows, min(len(rows), num_threads * _TASKS_PER_THREAD))
     pairs = [(observations[part], action_masks[part]) for part in parts]
     if num_threads == 1 or len(parts) == 1:
-        results = [choose(*pair) for pair in pairs]
+        results = [decide(*pair)[0] for pair in pairs]
     else:
         with ThreadPoolExecutor(num_threads) as pool:
-            results = list(pool.map(lambda pair: choose(*pair), pairs))
+            results = list(pool.map(lambda pair: decide(*pair)[0], pairs))
     actions[rows] = np.concatenate(results)
     return actions
 

@@ -58,7 +58,7 @@ MOST_FEATURES: Final = (2 * NUM_RANKS + _NEXT_DRAWS + 3, 2 * NUM_RANKS + MAX_FAC
 
 
 class ValueNetwork(NamedTuple):
-    """Three layers, ReLU between them; `[in, out]`, float32, V features of a game."""
+    """Three layers, ReLU between them; float32, V features of a game."""
 
     first: npt.NDArray[np.float32]
     """`[V + 1, 64]`; the last row is of no feature, and all zero."""
@@ -67,7 +67,7 @@ class ValueNetwork(NamedTuple):
     """`[64, 32]`."""
     second_biases: npt.NDArray[np.float32]
     last: npt.NDArray[np.float32]
-    """`[32, S + 1]`: to win for each seat, the one to act first, and that nobody wins."""
+    """`[S + 1, 32]`: to win for each seat, the one to act first, and that nobody wins."""
     last_biases: npt.NDArray[np.float32]
 
 
@@ -90,7 +90,6 @@ SHEET_DTYPE: Final = np.dtype(
             ("draws", np.int8, NUM_RANKS),  # copies of each rank in the draw pile
             ("first", np.float32, HIDDEN[0]),
             ("second", np.float32, HIDDEN[1]),
-            ("logits", np.float32, MAX_SEATS + 1),
             ("shares", np.float64, MAX_SEATS),  # by seat
         ],
     ),
@@ -288,15 +287,6 @@ def add_hidden(network: ValueNetwork, sheet: Record) -> None:
             sheet.second[k] += (x * a[k] + y * b[k]) + (z * c[k] + w * d[k])
     for k in range(HIDDEN[1]):
         sheet.second[k] = max(sheet.second[k], zero)
-
-
-@compiled
-def worth(game: Record, seat: int, network: ValueNetwork) -> float:
-    """One seat's win share, as `write_shares`."""
-    sheet = np.zeros(1, SHEET_DTYPE)
-    write_shares(game, network, sheet[0])
-    share: float = sheet["shares"][0, seat]
-    return share
 
 
 @compiled

@@ -42,7 +42,7 @@ _MEASUREMENT: Final = object_of(
     | {name: number() for name in ("win_share", "low", "high", "cut_off_share")}
 )
 _EXPLOITABILITY: Final = object_of(
-    {"decisions": whole(), "seconds": number(0), "nash_conv": number(0)}
+    {"decisions": whole(), "seconds": number(0), "mode": TEXT, "nash_conv": number(0)}
 )
 _FACTS: Final = {
     "seconds": number(0),
@@ -117,7 +117,7 @@ class Watch(BaseCallback):
             Measurement(**{name: found[name] for name in names}) for found in facts["measurements"]
         ]
         self.exploitability = [
-            Exploitability(found["decisions"], found["seconds"], found["nash_conv"])
+            Exploitability(found["decisions"], found["seconds"], found["mode"], found["nash_conv"])
             for found in facts["exploitability"]
         ]
         self._due = facts["due"]
@@ -230,9 +230,9 @@ class Watch(BaseCallback):
         """Find what best responses gain against the policy, as it will be exported."""
         tree = whole_tree(self.settings.variant, self.settings.max_steps)
         players: dict[str, Callable[[int], Agent]] = {**policy.players()}
-        first = next(iter(players.values()))
+        mode, first = next(iter(players.items()))
         found = nash_conv(first(self.settings.seed), tree)
-        self.exploitability.append(Exploitability(self.num_timesteps, self.seconds, found))
+        self.exploitability.append(Exploitability(self.num_timesteps, self.seconds, mode, found))
         self.logger.record("exact/nash_conv", found)
         self._say(str(self.exploitability[-1]))
 

@@ -37,12 +37,14 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Exploitability:
-    """What best responses gain against the policy, sampled at its temperature."""
+    """What best responses gain against the policy."""
 
     decisions: int
     """Decisions that had been trained on."""
     seconds: float
     """Time that training had taken, evaluation left out."""
+    mode: str
+    """Which of the policy's `players()`."""
     nash_conv: float
     """See `exact.exploitability.nash_conv`."""
 
@@ -51,7 +53,7 @@ class Exploitability:
 
     def as_json(self) -> dict[str, Any]:
         """A row beside those of `Measurement`, with another number."""
-        by = {"opponent": "best response", "mode": "sampled"}
+        by = {"opponent": "best response", "mode": self.mode}
         found = {"seconds": round(self.seconds, 4), "nash_conv": round(self.nash_conv, 6)}
         return {"decisions": self.decisions} | by | found
 

@@ -23,14 +23,15 @@ from torch import nn
 from threeup_agents.players.careful import Careful
 from threeup_agents.search.position import GAIN_SCALE, NUM_LOOKED, PositionNetwork, position_size
 from threeup_agents.search.positional import MARGIN, PositionPolicy
-from threeup_agents.search.scoring import write_inputs, write_lessons
-from threeup_agents.search.value import VARIANT, ValueNetwork, shipped
+from threeup_agents.search.scoring import write_inputs, write_lessons, write_scored
+from threeup_agents.search.value import ValueNetwork, shipped
 from threeup_agents.training.games import Games
 from threeup_agents.training.networks import perceptron
 from threeup_agents.training.rollout_buffer import ChainBuffer
 from threeup_agents.training.selfplay import SelfPlayPPO
 from threeup_env.engine.actions import NUM_ACTIONS
-from threeup_env.engine.observation import MANY_STEPS, num_players_of
+from threeup_env.engine.cards import VARIANT_NAMES
+from threeup_env.engine.observation import num_players_of
 from threeup_env.engine.rng import AGENTS, streams
 
 NUM_WORLDS: Final = 8
@@ -144,21 +145,25 @@ class LookAhead(SelfPlayPPO):
         env.play_forced(rollout_buffer)
         stream = streams(self._seeds(1)[0], 1, AGENTS)
         network = self.policy.network()
+        variant = VARIANT_NAMES.index(env.batch.variant)
         careful = Careful()
         kept: list[Lessons] = []
 
         def decide(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-            states = env.batch.states[rows]
             seen, masks = env.batch.observations[rows], env.batch.action_masks[rows]
-            actions = careful.act(seen, masks)
-            ahead = np.flatnonzero(are_scored(states))
-            if len(ahead):
+            scored = np.empty(len(rows), np.bool_)
+            write_scored(seen, variant, scored)
+            actions = np.empty(len(rows), np.int64)
+            if not scored.all():
+                actions[~scored] = careful.act(seen[~scored], masks[~scored])
+            if scored.any():
                 stream[0] += np.uint64(1)
-                lessons, actions[ahead] = learn_from(
-                    seen[ahead], masks[ahead], states[ahead], stream[0], network
+                states = env.batch.states[rows[scored]]
+                lessons, actions[scored] = learn_from(
+                    seen[scored], masks[scored], states, stream[0], network
                 )
                 kept.append(lessons)
-                self.num_timesteps += len(ahead)
+                self.num_timesteps += len(states)
             return actions
 
         wanted = self.num_timesteps + n_rollout_steps * env.num_envs
@@ -187,12 +192,7 @@ class LookAhead(SelfPlayPPO):
             scores = self.policy.scorer(sample.features).flatten() / GAIN_SCALE
             left = within_decision(scores - sample.gains, sample.decisions)
             loss: Any = GAIN_SCALE**2 * (left**2).sum() / (sample.decisions[-1] + 1)
-            self.check_finite("the loss", loss)
-            self.policy.optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-            self.policy.optimizer.step()
-
+            self._descend(loss)
             whole = within_decision(sample.gains, sample.decisions)
             for row, chosen in enumerate((sample.shown, ~sample.shown)):
                 sums[row, 0] += (left.detach()[chosen] ** 2).sum()
@@ -206,33 +206,37 @@ class LookAhead(SelfPlayPPO):
 
     def _minibatches(self) -> Iterator[Sample]:
         """All lessons, shuffled, once an epoch."""
-        lessons = self._lessons
-        size = len(lessons.counts)
-        ends = lessons.counts.cumsum()
-        inputs = position_size(self.policy.num_players)
+        size = len(self._lessons.counts)
+        starts = self._lessons.counts.cumsum() - self._lessons.counts
         for _ in range(self.n_epochs):
             order = self.rng.permutation(size)
             for part in np.array_split(order, max(1, round(size / (self.batch_size or size)))):
-                counts = lessons.counts[part]
-                decisions = np.repeat(np.arange(len(part)), counts)
-                within = np.arange(len(decisions)) - np.repeat(counts.cumsum() - counts, counts)
-                at = np.repeat(ends[part] - counts, counts) + within
-                shown = (self.rng.random(len(part)) >= UNSEEN_SHARE)[decisions]
-                features = np.empty((len(at), inputs), np.float32)
-                seen, actions = lessons.observations[part], lessons.actions[at]
+                yield self._sample(part, starts[part])
 
-                def work(
-                    some: slice,
-                    seen: npt.NDArray[np.int8] = seen,
-                    given: tuple[npt.NDArray[Any], ...] = (decisions, actions, features),
-                ) -> None:
-                    write_inputs(seen, *(array[some] for array in given))
+    def _sample(self, part: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> Sample:
+        """Some lessons as the network takes them.
 
-                in_parts(len(at), work)
-                features[:, -NUM_LOOKED:] = lessons.looked[at]
-                features[~shown, -NUM_LOOKED:-1] = 0.0  # the last one says which is the habit
-                arrays = (features, decisions, lessons.gains[at], shown)
-                yield Sample(*map(torch.from_numpy, arrays))
+        Args:
+            part: which; int64 `[n]`.
+            starts: where the actions of each begin; int64 `[n]`.
+        """
+        lessons = self._lessons
+        counts = lessons.counts[part]
+        decisions = np.repeat(np.arange(len(part)), counts)
+        within = np.arange(len(decisions)) - np.repeat(counts.cumsum() - counts, counts)
+        at = np.repeat(starts, counts) + within
+        shown = (self.rng.random(len(part)) >= UNSEEN_SHARE)[decisions]
+        features = np.empty((len(at), position_size(self.policy.num_players)), np.float32)
+        seen, actions = lessons.observations[part], lessons.actions[at]
+
+        def work(some: slice) -> None:
+            write_inputs(seen, decisions[some], actions[some], features[some])
+
+        in_parts(len(at), work)
+        features[:, -NUM_LOOKED:] = lessons.looked[at]
+        features[~shown, -NUM_LOOKED:-1] = 0.0  # the last one says which is the habit
+        arrays = (features, decisions, lessons.gains[at], shown)
+        return Sample(*map(torch.from_numpy, arrays))
 
     def export(  # type: ignore[override]
         self, num_players: Sequence[int], temperature: float = 1.0, **facts: Any
@@ -246,14 +250,6 @@ class LookAhead(SelfPlayPPO):
         """
         variant = self.env.batch.variant
         return PositionPolicy(self.policy.network(), num_players[0], variant, facts)
-
-
-def are_scored(states: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
-    """`is_scored` of many games of the variant that is learnt; bool `[K]`."""
-    pays = (states["laying"] == 0) & (states["draw_pile_size"] == 0) | (states["num_seats"] == 2)
-    far = states["max_steps"] - states["steps"] >= MANY_STEPS
-    found: npt.NDArray[np.bool_] = pays & (far | (states["variant"] != VARIANT))
-    return found
 
 
 def in_parts(size: int, work: Callable[[slice], None]) -> None:

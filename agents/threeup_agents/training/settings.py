@@ -166,8 +166,6 @@ def check(config: Config) -> None:
     """Refuse settings that can't work before anything is written."""
     check_variant(config.variant, config.num_players)
     check_ranges(config)
-    if config.lookahead and config.magnet:
-        raise ValueError(f"magnet: expected 0 with lookahead; got {config.magnet}")
     if config.lookahead:
         check_lookahead(config)
     if (config.teacher is None) != (config.teacher_decisions == 0):
@@ -184,7 +182,8 @@ def check_lookahead(config: Config) -> None:
     """Refuse what looking ahead can't use."""
     if len(config.hidden) != 2:  # the network that plays has two
         raise ValueError(f"lookahead: expected two hidden sizes; got {config.hidden}")
-    unused: dict[str, Any] = {"teacher": None, "start_from": None, "levels": 0, "snapshot_every": 0}
+    unused: dict[str, Any] = {"teacher": None, "start_from": None}
+    unused |= {"levels": 0, "snapshot_every": 0, "magnet": 0}
     for name, nothing in unused.items():
         if getattr(config, name) != nothing:
             raise ValueError(f"lookahead: expected no {name}; got {getattr(config, name)!r}")
