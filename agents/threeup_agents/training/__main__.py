@@ -31,7 +31,9 @@ def main(arguments: list[str] | None = None, prog: str = "threeup train") -> int
         config = parse(given, prog)
         from threeup_agents.training.run import run  # needs the extra [train]
 
-        run(config, given)
+        policy = run(config, given)
+        print(f"policy: {policy}, its course: curve.png")
+        print(f"how good it is: threeup evaluate --agents greedy {policy.parent}")
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in ("torch", "stable_baselines3", "sb3_contrib"):
