@@ -29,6 +29,11 @@ def test_the_citation_names_the_latest_release_of_the_changelog() -> None:
     assert f'license = "{citation["license"]}"' in text_of("pyproject.toml")
 
 
+def test_the_pages_name_the_wheel_as_it_is_built() -> None:
+    named = re.findall(r"threeup-([\d.]+)-py3-none-any\.whl", text_of("docs/index.md"))
+    assert set(named) == {threeup_env.__version__}
+
+
 def test_every_file_that_is_no_source_code_is_named_with_its_licence() -> None:
     patterns = re.findall(r"^\| `(\S+)` \|", text_of("LICENSES.md"), re.MULTILINE)
     shipped = [
