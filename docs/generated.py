@@ -198,14 +198,19 @@ def learning() -> str:
 
 def recipes() -> str:
     """What each recipe's tests have noted in their latest run."""
+    found = read("recipes")
     rows = []
-    for row in read("recipes"):
+    for row in found:
         libraries = {k: v for k, v in row["versions"].items() if k not in BASE}
         with_them = ", ".join(f"{name} {version}" for name, version in libraries.items())
-        noted = "; ".join(f"{name} {value}" for name, value in row["noted"].items())
-        tests = f"{row['tests']} tests, {row['seconds']:,} s"
-        rows.append([f"`{row['recipe']}`", with_them, tests, row["date"], noted])
-    return markdown(["recipe", "with", "passed", "on", "noted"], rows)
+        noted = "; ".join(f"{name}: {value}" for name, value in row["noted"].items())
+        tests = f"{row['tests']} in {row['seconds']:,} s"
+        rows.append([f"`{row['recipe']}`", with_them, tests, noted])
+    bases = {tuple(f"{name} {row['versions'][name]}" for name in BASE) for row in found}
+    told = f"Run on {', '.join(sorted({row['date'] for row in found}))} with " + "; or with ".join(
+        ", ".join(base) for base in sorted(bases, reverse=True)
+    )
+    return f"{told}.\n\n{markdown(['recipe', 'with', 'tests', 'noted'], rows)}"
 
 
 def variants() -> str:
