@@ -203,7 +203,7 @@ def recipes() -> str:
     for row in found:
         libraries = {k: v for k, v in row["versions"].items() if k not in BASE}
         with_them = ", ".join(f"{name} {version}" for name, version in libraries.items())
-        noted = "; ".join(f"{name}: {value}" for name, value in row["noted"].items())
+        noted = "; ".join(f"{name}: {value}" for name, value in row["noted"])
         tests = f"{row['tests']} in {row['seconds']:,} s"
         rows.append([f"`{row['recipe']}`", with_them, tests, noted])
     bases = {tuple(f"{name} {row['versions'][name]}" for name in BASE) for row in found}

@@ -120,7 +120,7 @@ def row(recipe: Path, versions: dict[str, str], report: Any) -> dict[str, Any]:
         "versions": versions,
         "tests": int(suite.get("tests")),
         "seconds": round(float(suite.get("time"))),
-        "noted": dict(noted),
+        "noted": noted,
     }
 
 
