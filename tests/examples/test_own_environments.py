@@ -27,6 +27,7 @@ RECIPES = sorted(path for path in (ROOT / "examples").glob("*.py"))
 TOOLS = ("hypothesis", "pandas", "pytest", "pytest-benchmark", "pytest-xdist")
 """What the tests need anywhere."""
 ROWS = ROOT / "docs" / "results" / "recipes.json"
+STEM = Path(__file__).stem
 
 
 def pins(recipe: Path) -> list[str]:
@@ -36,7 +37,7 @@ def pins(recipe: Path) -> list[str]:
     return [each for each in re.findall(r'"([^"]+)"', found[1]) if each != "threeup"]
 
 
-def test_of(recipe: Path) -> str:
+def its_tests(recipe: Path) -> str:
     """Its test file."""
     return f"tests/examples/test_{recipe.name}"
 
@@ -76,7 +77,17 @@ def python_with(requirements: list[str]) -> Path:
 def test_a_recipe_is_short_pinned_and_tested(recipe: Path) -> None:
     assert len(recipe.read_text().splitlines()) <= 150
     assert all("==" in pin for pin in pins(recipe))
-    assert (ROOT / test_of(recipe)).is_file()
+    assert (ROOT / its_tests(recipe)).is_file()
+
+
+def test_the_table_of_figures_is_of_every_recipe_with_what_its_head_pins() -> None:
+    rows = json.loads(ROWS.read_text())
+    assert [row["recipe"] for row in rows] == [recipe.name for recipe in RECIPES]
+    for row, recipe in zip(rows, RECIPES, strict=True):
+        for pin in pins(recipe):
+            name, _, wanted = pin.partition("==")
+            found = row["versions"][name.partition("[")[0]].partition("+")[0]
+            assert found == wanted, f"{recipe.name}: run python -m tests.examples.{STEM}"
 
 
 def run(recipe: Path) -> dict[str, Any]:
@@ -90,7 +101,7 @@ def run(recipe: Path) -> dict[str, Any]:
         report = Path(folder) / "report.xml"
         options = ["-n", "0", "-q", "-m", "slow", "-W", "default", "-p", "no:cacheprovider"]
         done = subprocess.run(
-            [str(python), "-m", "pytest", *options, f"--junitxml={report}", test_of(recipe)],
+            [str(python), "-m", "pytest", *options, f"--junitxml={report}", its_tests(recipe)],
             cwd=ROOT,
             env=environment,
             capture_output=True,
