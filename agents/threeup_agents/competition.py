@@ -273,8 +273,8 @@ def write(config: Config, results: dict[str, Any], matches: Sequence[Match]) -> 
     """Write `results.json`, `games.csv`, `tables`, `replays` and `report.html`.
 
     Each file is written whole or not at all. Pages are of the first pairings in the report, on the
-    ladder of those who were added. Games of objects of Python, which the folder
-    doesn't hold, have no replay pages.
+    ladder of those who were added. Games of objects of Python, which the folder doesn't hold, have
+    no replay pages.
     """
     from threeup_agents.analysis.report import page  # matplotlib takes a second to import
 
@@ -295,4 +295,6 @@ def write(config: Config, results: dict[str, Any], matches: Sequence[Match]) -> 
     given = {name for name, who in config.entrants.items() if not isinstance(who, str)}
     rows = [row for row in rows if not given & {row["agent"], row["against"]}]
     games = [row[kind] for row in rows[: config.replays] for kind in KINDS]
-    write_text(folder / "report.html", page(results, write_pages(folder, games)))
+    own = [match for match in matches if not known.issuperset(match.line_up)]
+    seconds = sum(float(match.seconds.sum()) for match in own)
+    write_text(folder / "report.html", page(results, write_pages(folder, games, seconds)))
