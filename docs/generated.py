@@ -2,7 +2,7 @@
 
     python -m docs.generated
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->` in README.md or in a page.
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->` in a README.md or in a page.
 """
 
 import json
@@ -20,7 +20,11 @@ ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "docs" / "results"
 COVERAGE: Final = ROOT / "tests" / "benchmarks" / "results" / "coverage.md"
 LEARNERS: Final = COVERAGE.with_name("exploitability_curves.md")
-PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES: Final = (
+    ROOT / "README.md",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+)
 GREEDY: Final = "greedy"
 TRUE_CARDS: Final = "true:search:200"
 IN_README: Final = ("careful", "policy:net", "look:64", "policy", "search:200", "search:1000")
@@ -39,6 +43,8 @@ EXTRAS: Final = {
     "[dev]": "the tests, ruff, mypy",
 }
 """What each extra of pyproject.toml is for."""
+BASE: Final = ("python", "numpy", "numba", "gymnasium", "pettingzoo")
+"""Versions that nearly all recipes run with alike."""
 
 Row = dict[str, Any]
 
@@ -190,6 +196,23 @@ def learning() -> str:
     return f"{told}\n\n{markdown(['arm', 'win share', 'seeds'], rows)}"
 
 
+def recipes() -> str:
+    """What each recipe's tests have noted in their latest run."""
+    found = read("recipes")
+    rows = []
+    for row in found:
+        libraries = {k: v for k, v in row["versions"].items() if k not in BASE}
+        with_them = ", ".join(f"{name} {version}" for name, version in libraries.items())
+        noted = "; ".join(f"{name}: {value}" for name, value in row["noted"])
+        tests = f"{row['tests']} in {row['seconds']:,} s"
+        rows.append([f"`{row['recipe']}`", with_them, tests, noted])
+    bases = {tuple(f"{name} {row['versions'][name]}" for name in BASE) for row in found}
+    told = f"Run on {', '.join(sorted({row['date'] for row in found}))} with " + "; or with ".join(
+        ", ".join(base) for base in sorted(bases, reverse=True)
+    )
+    return f"{told}.\n\n{markdown(['recipe', 'with', 'tests', 'noted'], rows)}"
+
+
 def variants() -> str:
     """The decks and layouts."""
     header = ["variant", "players", *RANK_NAMES, "cards", "hand", "face up", "face down"]
@@ -249,6 +272,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "speed": speed,
     "learning": learning,
     "learners": learners,
+    "recipes": recipes,
     "variants": variants,
     "columns": columns,
     "aec": lambda: docstring_table(aec),

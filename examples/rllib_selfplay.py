@@ -114,6 +114,7 @@ def settings(config: Config) -> PPOConfig:
             num_env_runners=config.num_env_runners,
             num_envs_per_env_runner=1,
             batch_mode="complete_episodes",
+            sample_timeout_s=None,  # games of a slow machine would be lost
         )
         .training(
             train_batch_size_per_learner=config.decisions,

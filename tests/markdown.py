@@ -12,7 +12,11 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for path in (
+        ROOT / "README.md",
+        ROOT / "examples" / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    )
 }
 """The texts by path."""
 

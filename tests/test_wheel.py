@@ -4,6 +4,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call("git", "clone", "--quiet", str(ROOT), str(folder / "clone"), cwd=folder)
     call(sys.executable, "-m", "build", "--outdir", folder, folder / "clone", cwd=folder)
     return folder
+
+
+@pytest.mark.slow
+def test_the_index_would_take_what_is_built(built: Path) -> None:
+    pytest.importorskip("twine")
+    archives = sorted(path for path in built.iterdir() if path.is_file())
+    assert [path.suffix for path in archives] == [".whl", ".gz"]
+    told = call(sys.executable, "-m", "twine", "check", "--strict", *archives, cwd=built)
+    assert told.count("PASSED") == 2
+    with zipfile.ZipFile(archives[0]) as wheel:
+        licences = [Path(name).name for name in wheel.namelist() if "/licenses/" in name]
+    assert sorted(licences) == ["LICENSE", "LICENSES.md"]
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ __all__ = [
     "raw_env",
     "show",
 ]
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -272,8 +272,9 @@ def command(config: Config) -> str:
 def write(config: Config, results: dict[str, Any], matches: Sequence[Match]) -> None:
     """Write `results.json`, `games.csv`, `tables`, `replays` and `report.html`.
 
-    Each file is written whole or not at all. Games of objects of Python, which the folder
-    doesn't hold, have no replay pages.
+    Each file is written whole or not at all. Pages are of the first pairings in the report, on the
+    ladder of those who were added. Games of objects of Python, which the folder doesn't hold, have
+    no replay pages.
     """
     from threeup_agents.analysis.report import page  # matplotlib takes a second to import
 
@@ -284,8 +285,16 @@ def write(config: Config, results: dict[str, Any], matches: Sequence[Match]) -> 
     write_tables(folder / "tables", list(tables(results).values()))
     rows = results["examples"]
     shown = [(row["agent"], row["against"]) for row in tables(results)["pairings"].rows]
-    rows = sorted(rows, key=lambda row: shown.index((row["agent"], row["against"])))
+    known = set(ladder.AGENTS[config.num_players]) if config.ladder else set()
+
+    def order(row: dict[str, Any]) -> tuple[bool, int]:
+        pair = row["agent"], row["against"]
+        return known.issuperset(pair), shown.index(pair)  # who was added to the ladder first
+
+    rows = sorted(rows, key=order)
     given = {name for name, who in config.entrants.items() if not isinstance(who, str)}
     rows = [row for row in rows if not given & {row["agent"], row["against"]}]
     games = [row[kind] for row in rows[: config.replays] for kind in KINDS]
-    write_text(folder / "report.html", page(results, write_pages(folder, games)))
+    own = [match for match in matches if not known.issuperset(match.line_up)]
+    seconds = sum(float(match.seconds.sum()) for match in own)
+    write_text(folder / "report.html", page(results, write_pages(folder, games, seconds)))

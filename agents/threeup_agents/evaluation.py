@@ -78,7 +78,9 @@ def run(config: Config, prog: str = "threeup evaluate") -> dict[str, Any]:
     for place, row in enumerate(results["standings"], start=1):
         if row["agent"] in added:
             print(f"{row['agent']}: place {place} of {len(results['agents'])} on the ladder")
-    if config.out is not None:
+    if config.out is None:
+        print("nothing is kept: --out FOLDER keeps games and tables, with a report page")
+    else:
         print(f"results: {config.out / RESULTS}, games.csv, report.html")
     return results
 

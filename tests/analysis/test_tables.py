@@ -18,6 +18,7 @@ from threeup_agents.analysis.examples import chosen, examples
 from threeup_agents.analysis.table_files import as_csv, as_latex, as_markdown
 from threeup_agents.analysis.tables import Column, Table, tables
 from threeup_agents.arena.match import Match
+from threeup_agents.replay import pages_of_run
 
 HARD = ["a|b_c", r"x\y & 100%", "=1+1", "[n]", "#$~^{}"]
 TABLE = Table(
@@ -43,6 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]
     names = ("cheat", "random", "greedy")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(specs, "make_any", with_a_cheat)
+        patch.setattr(pages_of_run, "MOST_SECONDS", 600.0)  # of a busy machine
         patch.setattr(second_views, "check_installed", lambda: None)
         patch.setattr(second_views, "_views", lambda advantage: np.zeros((2, len(advantage))))
         for recipe in ("a-1", "a-2", "b-1", "b-2"):

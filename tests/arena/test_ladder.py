@@ -60,7 +60,20 @@ def test_the_ladder_says_where_the_new_agent_stands(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert evaluation.main(["--ladder", "--add", "careful"]) == 0
-    assert "careful: place 1 of 3 on the ladder" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "careful: place 1 of 3 on the ladder" in said
+    assert "nothing is kept: --out FOLDER" in said
+
+
+def test_pages_are_first_of_the_games_of_who_was_added(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    added = ["--add", "last=random", "--replays", "1", "--out", str(out)]
+    assert evaluation.main(["--ladder", *added]) == 0
+    examples = json.loads((out / "results.json").read_text())["examples"]
+    paged = {int(path.stem) for path in (out / "replays").iterdir()}
+    pairs = [{row["agent"], row["against"]} for row in examples if row["typical"] in paged]
+    assert pairs
+    assert all(pair == {"greedy", "last"} for pair in pairs)
 
 
 def test_games_of_the_ladder_are_replayed_too(

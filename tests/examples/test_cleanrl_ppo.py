@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -6,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examples.witness import TABLES, Witness, share_against_random
+from tests.examples.witness import TABLES, Note, Witness, learning_from, share_against
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 SEAT = 1
@@ -73,9 +74,25 @@ def test_a_games_advantages_are_its_outcome_where_values_are_zero_and_lambda_is_
         assert rollout["advantages"][: last[-1] + 1, row].tolist() == expected.tolist()
 
 
-def test_it_learns_to_beat_random_players(recipe: Any, config: Callable[..., Any]) -> None:
+def test_it_learns_to_beat_random_players(
+    recipe: Any, config: Callable[..., Any], record_property: Note
+) -> None:
     settings = config(opponent="self", decisions=400_000)
-    share, low = share_against_random(recipe.train(settings))
+    with learning_from("400,000 decisions of self-play", record_property):
+        network = recipe.train(settings)
+    share, low = share_against("random", network, record_property)
     assert low > 0.6, share
     again = recipe.load(settings.file)
-    assert share_against_random(again, deals=20)[1] > 0.5
+    for name, weights in network.state_dict().items():
+        assert again.state_dict()[name].equal(weights), name
+
+
+def test_it_learns_to_beat_greedy_within_fifteen_minutes(
+    recipe: Any, config: Callable[..., Any], record_property: Note
+) -> None:
+    start = time.process_time()
+    with learning_from("6,000,000 decisions against `greedy`", record_property):
+        network = recipe.train(config(decisions=6_000_000))
+    assert time.process_time() - start < 15 * 60
+    share, low = share_against("greedy", network, record_property, deals=1000)
+    assert low > 0.5, share

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examples.witness import TABLES, Witness
+from tests.examples.witness import TABLES, Note, Witness
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 
@@ -37,5 +37,7 @@ def test_every_decision_is_recorded_and_rewards_are_each_seats_outcome(
     assert any(game.was_cut_off for game in witness.games) == (max_steps < 1000)
 
 
-def test_it_takes_a_hundred_thousand_decisions_a_second(recipe: Any) -> None:
-    assert max(recipe.main(recipe.Config()) for _ in range(3)) > 100_000
+def test_it_takes_a_hundred_thousand_decisions_a_second(recipe: Any, record_property: Note) -> None:
+    speeds = sorted(recipe.main(recipe.Config()) for _ in range(3))
+    record_property("random decisions a second", "{:,.0f}, {:,.0f}, {:,.0f}".format(*speeds))
+    assert speeds[-1] > 100_000

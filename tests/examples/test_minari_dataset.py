@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examples.witness import TABLES, Witness
+from tests.examples.witness import TABLES, Note, Witness
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 
@@ -20,7 +20,11 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize(("num_players", "max_steps"), TABLES)
 def test_an_episode_is_one_seats_decisions_and_its_own_outcome(
-    recipe: Any, num_players: int, max_steps: int, monkeypatch: pytest.MonkeyPatch
+    recipe: Any,
+    num_players: int,
+    max_steps: int,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Note,
 ) -> None:
     import minari
 
@@ -31,6 +35,9 @@ def test_an_episode_is_one_seats_decisions_and_its_own_outcome(
     found = list(minari.load_dataset(config.name).iterate_episodes())
     assert len(games) == 20
     assert len(found) == 20 * num_players
+    decisions = sum(len(episode.actions) for episode in found)
+    tables = f"{num_players} players, at most {max_steps:,} steps a game"
+    record_property(tables, f"{len(found)} episodes, {decisions:,} decisions")
     for number, episode in enumerate(found):
         game, seat = games[number // num_players], number % num_players
         masks = episode.observations["action_mask"]

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examples.witness import TABLES, Witness
+from tests.examples.witness import TABLES, Note, Witness
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 
@@ -60,13 +60,15 @@ def test_every_decision_is_one_of_openspiels_and_returns_are_each_seats_outcome(
 # The same numbers as `threeup_agents.exact` must find, see tests/exact.
 @pytest.mark.parametrize(("max_steps", "published"), [(6, 0.0), (8, 0.23125), (10, 0.9208333333)])
 def test_uniform_play_of_the_subgames_is_as_exploitable_as_published(
-    pyspiel: Any, max_steps: int, published: float
+    pyspiel: Any, max_steps: int, published: float, record_property: Note
 ) -> None:
     from open_spiel.python.algorithms.exploitability import nash_conv
     from open_spiel.python.policy import UniformRandomPolicy
 
     game = load(pyspiel, variant="mini", max_steps=max_steps, deals=20)
-    assert nash_conv(game, UniformRandomPolicy(game)) == pytest.approx(published, abs=1e-9)
+    found = nash_conv(game, UniformRandomPolicy(game))
+    record_property(f"NashConv of random play in {max_steps} actions", f"{found:.10f}")
+    assert found == pytest.approx(published, abs=1e-9)
 
 
 def test_information_states_hold_all_that_a_seat_has_observed(pyspiel: Any) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import threeup_agents
-from tests.examples.witness import TABLES, Witness, share_against_random
+from tests.examples.witness import TABLES, Note, Witness, share_against
 from threeup_env import ThreeUpVectorEnv
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
@@ -54,12 +54,15 @@ def test_every_decision_is_recorded_and_pays_the_learners_own_outcome(
     assert any(game.was_cut_off for game in witness.games) == (max_steps < 1000)
 
 
-def test_it_learns_to_beat_random_players_as_an_agent_with_memory(player: Any) -> None:
-    share, low = share_against_random(player)
+def test_it_learns_to_beat_random_players_as_an_agent_with_memory(
+    player: Any, record_property: Note
+) -> None:
+    record_property("learnt from", "200,000 decisions against `random`")
+    share, low = share_against("random", player, record_property)
     assert low > 0.6, share
 
 
-def test_its_memory_is_used(player: Any) -> None:
+def test_its_memory_is_used(player: Any, record_property: Note) -> None:
     envs = ThreeUpVectorEnv(64, opponents=threeup_agents.make("greedy"), history=16)
     shown, infos = envs.reset(seed=2)
     for _ in range(12):
@@ -71,7 +74,9 @@ def test_its_memory_is_used(player: Any) -> None:
     changes = np.abs(own - others).sum(axis=1) / 2
     has_choice = shown["action_mask"].sum(axis=1) > 1
     # Little: what a seat sees now counts the cards for it already.
-    assert np.median(changes[has_choice]) > 0.001
+    change = np.median(changes[has_choice])
+    record_property("another game's events move", f"{change:.4f} of a choice's odds (median)")
+    assert change > 0.001
 
 
 def test_what_it_remembers_in_the_arena_is_what_it_was_trained_on(player: Any) -> None:

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -6,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examples.witness import TABLES, Witness, share_against_random
+from tests.examples.witness import TABLES, Note, Witness, learning_from, share_against
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 SEAT = 1
@@ -60,9 +61,12 @@ def test_every_decision_is_recorded_and_pays_the_learners_own_outcome(
 
 
 def test_it_learns_to_beat_random_players_and_its_file_plays_in_the_arena(
-    config: Callable[..., Any], recipe: Any
+    config: Callable[..., Any], recipe: Any, record_property: Note
 ) -> None:
     settings = config(generations=4, decisions=60_000)
-    recipe.train(settings)
-    share, low = share_against_random(settings.file, trust=True)
+    start = time.process_time()
+    with learning_from("240,000 decisions against a pool of its past", record_property):
+        recipe.train(settings)
+    assert time.process_time() - start < 5 * 60
+    share, low = share_against("random", settings.file, record_property, trust=True)
     assert low > 0.6, share

@@ -6,7 +6,7 @@ import pytest
 
 import threeup_agents
 from examples import text_player
-from tests.examples.witness import Witness
+from tests.examples.witness import Note, Witness
 from threeup_env import ACTION_NAMES, Batch
 
 pytestmark = [pytest.mark.slow]
@@ -64,7 +64,7 @@ def play(player: text_player.TextPlayer, num_players: int, seed: int) -> tuple[B
 
 @pytest.mark.parametrize("num_players", [2, 3])
 def test_a_scripted_model_plays_a_whole_game(
-    num_players: int, monkeypatch: pytest.MonkeyPatch
+    num_players: int, monkeypatch: pytest.MonkeyPatch, record_property: Note
 ) -> None:
     witness = Witness(monkeypatch)
     player = text_player.TextPlayer(text_player.scripted)
@@ -73,7 +73,9 @@ def test_a_scripted_model_plays_a_whole_game(
     assert batch.rewards[0].tolist() == list(game.outcomes)
     assert player.answers == len(questions) == sum(game.choices)
     assert player.refused == player.drawn == 0
-    assert np.mean(list(map(len, questions))) < 450 + 50 * (num_players - 2)
+    length = np.mean(list(map(len, questions)))
+    record_property(f"characters of a question at {num_players} players", f"{length:.0f}")
+    assert length < 450 + 50 * (num_players - 2)
 
 
 def test_a_model_that_never_answers_rightly_is_asked_thrice_and_then_luck_decides() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examples.witness import TABLES, Witness, share_against_random
+from tests.examples.witness import TABLES, Note, Witness, learning_from, share_against
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 SEAT = 1
@@ -44,6 +44,10 @@ def test_every_decision_is_recorded_and_pays_the_learners_own_outcome(
     assert any(game.was_cut_off for game in witness.games) == (max_steps < 1000)
 
 
-def test_it_learns_to_beat_random_players(recipe: Any) -> None:
-    share, low = share_against_random(recipe.train(recipe.Config()))
+def test_it_learns_to_beat_random_players(recipe: Any, record_property: Note) -> None:
+    config = recipe.Config()
+    what = f"{config.updates * config.decisions:,} decisions against `{config.opponent}`"
+    with learning_from(what, record_property):
+        player = recipe.train(config)
+    share, low = share_against("random", player, record_property)
     assert low > 0.5, share

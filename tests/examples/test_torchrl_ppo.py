@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.witness import TABLES, Witness, share_against_random
+from tests.examples.witness import TABLES, Note, Witness, learning_from, share_against
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
 
@@ -47,6 +47,8 @@ def test_every_decision_is_recorded_and_pays_each_seat_its_own_outcome(
     assert any(game.was_cut_off for game in witness.games) == (max_steps < 1000)
 
 
-def test_it_learns_to_beat_random_players(recipe: Any) -> None:
-    share, low = share_against_random(recipe.train(recipe.Config(games=300)))
+def test_it_learns_to_beat_random_players(recipe: Any, record_property: Note) -> None:
+    with learning_from("300 games of self-play", record_property):
+        player = recipe.train(recipe.Config(games=300))
+    share, low = share_against("random", player, record_property)
     assert low > 0.5, share

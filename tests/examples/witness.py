@@ -1,9 +1,12 @@
 """What really happens at the tables while a recipe collects: the yardstick of every recipe's test.
 
 Reads the engine below all faces. Rewards aren't looked at: who has no cards left has won (R20),
-and everybody else has lost.
+and everybody else has lost. What a test notes stands in the table of `examples/README.md`.
 """
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -17,6 +20,8 @@ from threeup_env import Batch
 
 TABLES: Final = ((2, 1000), (3, 1000), (2, 60))
 """Players and `max_steps` that every recipe is tried at; the last cuts off some games."""
+Note = Callable[[str, object], None]
+"""The fixture `record_property`."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,20 @@ class Witness:
         return found
 
 
-def share_against_random(agent: Any, deals: int = 200, **options: Any) -> tuple[float, float]:
-    """The agent's win share against random players and the lower end of its interval."""
-    players = [("learnt", agent), "random"]
+@contextmanager
+def learning_from(what: str, note: Note) -> Iterator[None]:
+    """Note what the block learns from, and for how many seconds of the processor."""
+    start = time.process_time()
+    yield
+    note("learnt from", f"{what}, {time.process_time() - start:.0f} s")
+
+
+def share_against(
+    opponent: str, agent: Any, note: Note, deals: int = 200, **options: Any
+) -> tuple[float, float]:
+    """The agent's win share against an opponent and the lower end of its interval."""
+    players = [("learnt", agent), opponent]
     run = threeup_agents.round_robin(players, deals=deals, mixed=False, **options)
     row = next(row for row in run.results["standings"] if row["agent"] == "learnt")
+    note(f"against `{opponent}`", "{win_share:.3f}, {low:.3f} to {high:.3f}".format(**row))
     return row["win_share"], row["low"]

@@ -306,6 +306,9 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(
     said = capsys.readouterr().err
     assert f"interrupted; --resume {tmp_path / 'run'} goes on from decision 1," in said
     assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"policy: {tmp_path / 'run' / 'policy.safetensors'}, its course: ")
+    assert told.endswith(f"threeup evaluate --agents greedy {tmp_path / 'run'}\n")
 
 
 def test_a_run_of_an_earlier_version_goes_on(

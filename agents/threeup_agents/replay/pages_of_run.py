@@ -12,9 +12,11 @@ REPLAYS: Final = "replays"
 MOST_SECONDS: Final = 5.0
 """Time that agents may take to play blocks of games again for their pages. Only whole blocks
 can be played, and a block of a deep search takes minutes."""
+SHARE: Final = 0.1
+"""Of the time that they took for the run: where that is more, they may take it."""
 
 
-def write_pages(folder: Path, games: Sequence[int]) -> set[int]:
+def write_pages(folder: Path, games: Sequence[int], seconds: float) -> set[int]:
     """Write `replays/GAME.html`, with all cards open, in place of the pages that are there.
 
     The run has just played, so its agents may play once more, whatever code they are.
@@ -22,6 +24,7 @@ def write_pages(folder: Path, games: Sequence[int]) -> set[int]:
     Args:
         folder: of the run.
         games: their numbers in `games.csv`, those wanted most first.
+        seconds: that agents took for the run.
 
     Returns:
         The games that have a page; the others would have taken too long.
@@ -30,7 +33,8 @@ def write_pages(folder: Path, games: Sequence[int]) -> set[int]:
         ValueError: no such game, or the agents of the run now play otherwise.
         OSError: a page can't be written.
     """
-    recordings = recordings_of(folder, games, MOST_SECONDS, trust=True)
+    most = max(MOST_SECONDS, SHARE * seconds)
+    recordings = recordings_of(folder, games, most, trust=True)
     (folder / REPLAYS).mkdir(exist_ok=True)
     for old in (folder / REPLAYS).glob("[0-9]*.html"):
         old.unlink()

@@ -8,6 +8,7 @@ Ctrl-C and SIGTERM stop a run after its next update, with a checkpoint and its p
 """
 
 import argparse
+import shlex
 import sys
 from dataclasses import replace
 from typing import Any, Final
@@ -31,7 +32,10 @@ def main(arguments: list[str] | None = None, prog: str = "threeup train") -> int
         config = parse(given, prog)
         from threeup_agents.training.run import run  # needs the extra [train]
 
-        run(config, given)
+        policy = run(config, given)
+        print(f"policy: {policy}, its course: curve.png")
+        folder = shlex.quote(str(policy.parent))
+        print(f"how good it is: threeup evaluate --agents greedy {folder}")
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in ("torch", "stable_baselines3", "sb3_contrib"):
