@@ -75,7 +75,7 @@ REFUSED = [
     ("threeup evaluate", "--agents me greedy", f"agent: expected one of {KNOWN}; got 'me'"),
     ("evaluate.py", "--out", "out: expected a value; got none"),
     ("threeup merge", "one two", "out: expected a value; got none"),
-    ("threeup merge", "--out both", "folders: expected at least 1; got none"),
+    ("threeup merge", "--out both", "folders: expected a value; got none"),
     ("threeup merge", "one two --out both", "one/settings.json: expected a JSON file; got none"),
     ("threeup train", "--bogus", "options: expected those of --help; got '--bogus'"),
     ("threeup train", "--preset slow", "preset: expected one of quick, full; got 'slow'"),

@@ -52,7 +52,7 @@ def run(config: Config) -> int:
         OSError: the folder can't be written.
     """
     if not config.folders:
-        raise ValueError("folders: expected at least 1; got none")
+        raise ValueError("folders: expected a value; got none")
     with hold(config.out):
         settings = merge(config.folders, config.out)
         rest = missing(config.out, settings)

@@ -1,7 +1,7 @@
 """How every chart looks, and how it becomes SVG text."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -38,6 +38,28 @@ def style() -> Iterator[None]:
     """Draw in this project's style."""
     with rc_context(_STYLE):
         yield
+
+
+def draw_band(
+    axes: Any,
+    xs: Sequence[float],
+    values: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    **line: Any,
+) -> None:
+    """Draw a line through its points and the band of their intervals; `line` is for `plot`."""
+    (drawn,) = axes.plot(xs, values, clip_on=False, **line)
+    # The band of a single point has no width, so it gets an outline.
+    outline = float(len(xs) == 1)
+    axes.fill_between(xs, low, high, color=drawn.get_color(), alpha=0.2, linewidth=5 * outline)
+
+
+def mark_fair(axes: Any, share: float) -> None:
+    """Draw the share of the win that equals would have, and name it beside the axes."""
+    axes.axhline(share, color=GREY, linewidth=0.8, linestyle=":")
+    place = axes.get_yaxis_transform()
+    axes.text(1.01, share, "fair\nshare", va="center", size=8, transform=place)
 
 
 def as_svg(figure: Figure) -> str:
