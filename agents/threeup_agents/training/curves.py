@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from threeup_agents.plots import BLUE, GRID, SEATS, as_svg, draw_band, mark_fair, style
+from threeup_agents.plots import (
+    BLUE,
+    GRID,
+    SEATS,
+    as_svg,
+    draw_band,
+    legend_above,
+    mark_fair,
+    style,
+)
 from threeup_agents.training.ladder import Measurement
 
 _STROKES: Final = (("o", "-"), ("^", "--"), ("s", ":"))
@@ -30,7 +39,7 @@ def training(
         thousands = [measurement.decisions / 1000 for measurement in measurements]
         _draw_strength(left, measurements, thousands, num_players)
         if measurements:
-            left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+            legend_above(left, columns=2)
         right.plot(
             [decisions / 1000 for decisions, _ in lengths], [n for _, n in lengths], color=BLUE
         )
