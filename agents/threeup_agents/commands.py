@@ -45,12 +45,13 @@ def read(
             options: _Config = tyro.cli(
                 config, args=list(arguments), description=description, prog=prog, **given
             )
-            return options
     except SystemExit as end:
         if not end.code:
             raise
         wrong = _wrong(config, arguments) or _unframed(said.getvalue())
         raise SystemExit(refuse(prog, wrong)) from None
+    sys.stderr.write(said.getvalue())  # warnings
+    return options
 
 
 def refuse(prog: str, error: object) -> int:
