@@ -505,7 +505,7 @@ def test_a_number_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit) as stopped:
         evaluation.main(["--deals", "many"])
     assert stopped.value.code == 2
-    assert "--deals" in capsys.readouterr().err
+    assert "deals: expected an integer; got 'many'" in capsys.readouterr().err
 
 
 def test_interrupting_keeps_the_games_played(

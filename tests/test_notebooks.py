@@ -1,11 +1,15 @@
 import ast
+import os
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+from tests.notebook_checks import CHECKS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
@@ -14,7 +18,7 @@ MAX_CELLS = 25
 MAX_SECONDS = 180
 QUICK = {"01_rules_tour"}
 # Notebooks call what the packages offer; what they would have to program belongs there.
-LOGIC = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.For, ast.While, ast.If, ast.Try)
+LOGIC = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.For, ast.While, ast.If, ast.Try, ast.Assert)
 AGENT = (ast.FunctionDef, ast.ClassDef)
 """What an agent is written in; 02 teaches that."""
 PICTURES = {"image/svg+xml", "image/png", "text/html"}
@@ -83,6 +87,21 @@ def test_links_between_notebooks_lead_somewhere(path: Path) -> None:
         assert (FOLDER / target).is_file(), target
 
 
+def insert_checks(notebook: Any, checks: list[tuple[str, str]]) -> None:
+    """Put each check behind the next cell with its words."""
+    at = 0
+    for words, check in checks:
+        is_next = (i for i in range(at, len(notebook.cells)) if has(notebook.cells[i], words))
+        at = next(is_next) + 1
+        cell = nbformat.v4.new_code_cell(textwrap.dedent(check))  # type: ignore[no-untyped-call]
+        notebook.cells.insert(at, cell)
+        at += 1
+
+
+def has(cell: Any, words: str) -> bool:
+    return cell.cell_type == "code" and words in cell.source
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -94,11 +113,12 @@ def test_a_notebook_runs_and_ends_in_something_to_look_at(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("THREEUP_FAST", "1")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "agents"))))
     notebook = read(path)
+    cells = code_cells(notebook)
+    insert_checks(notebook, CHECKS[path.stem])
     resources = {"metadata": {"path": str(FOLDER)}}
     NotebookClient(notebook, timeout=MAX_SECONDS, resources=resources).execute()
-    cells = code_cells(notebook)
     assert all(cell.execution_count for cell in cells)
     outputs = [output for cell in cells for output in cell.outputs]
     assert not [output.text for output in outputs if output.get("name") == "stderr"]

@@ -27,6 +27,7 @@ ALLOWED: dict[str, str] = {
     "threeup_env.view": "engine",
     "threeup_env.envs": "engine view agent",
     "threeup_env": "engine envs view",
+    "threeup_agents.commands": "",
     "threeup_agents.files": "",
     "threeup_agents.pages": "",
     "threeup_agents.plots": "",
@@ -37,18 +38,18 @@ ALLOWED: dict[str, str] = {
     "threeup_agents.specs": "players search outside programs agent",
     "threeup_agents.arena": "files outside programs specs engine agent env",
     "threeup_agents.analysis": "files pages plots specs arena engine",
-    "threeup_agents.replay": "files pages plots specs search arena engine view agent",
-    "threeup_agents.play": "specs arena replay engine view",
-    "threeup_agents.exact": "files specs players arena engine agent",
+    "threeup_agents.replay": "commands files pages plots specs search arena engine view agent",
+    "threeup_agents.play": "commands specs arena replay engine view",
+    "threeup_agents.exact": "commands files specs players arena engine agent",
     "threeup_agents.training": (
-        "files plots specs players search arena analysis exact engine agent env"
+        "commands files plots specs players search arena analysis exact engine agent env"
     ),
     "threeup_agents.competition": "files arena analysis replay engine",
-    "threeup_agents.evaluation": "files specs arena analysis replay competition",
-    "threeup_agents.merge": "files arena competition evaluation",
+    "threeup_agents.evaluation": "commands files specs arena analysis replay competition",
+    "threeup_agents.merge": "commands files arena competition evaluation",
     "threeup_agents.contest": "specs arena analysis competition",
     "threeup_agents": "specs contest agent",
-    "threeup_agents.__main__": "evaluation exact merge training play replay",
+    "threeup_agents.__main__": "commands evaluation exact merge training play replay",
 }
 LONG_NAMES = {name.rpartition(".")[2]: name for name in ALLOWED} | {"env": "threeup_env"}
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+from threeup_agents.commands import USAGE_ERROR, refuse
+
 COMMANDS: Final = {
     "evaluate": ("threeup_agents.evaluation", "let agents play each other; say who is better"),
     "merge": ("threeup_agents.merge", "put the folders of several machines together"),
@@ -39,7 +41,6 @@ To begin with:
   threeup evaluate --agents greedy runs/quick
       how strong it is
 """
-USAGE_ERROR: Final = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,8 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if given else USAGE_ERROR
     if given[0] not in COMMANDS:
         known = ", ".join(COMMANDS)
-        print(f"threeup: expected one of {known}; got {given[0]!r}", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse("threeup", f"command: expected one of {known}; got {given[0]!r}")
     # A part is imported when it is asked for: the others' libraries take seconds.
     code: int = import_module(COMMANDS[given[0]][0]).main(given[1:])
     return code

@@ -1,19 +1,24 @@
 """Round robin between agents: who is better, with 95% intervals over deals.
 
 Every line-up plays the same deals, each under every rotation of the seats.
+
+    threeup evaluate --agents random greedy careful --out results/first
+    threeup evaluate --agents greedy runs/quick mine.py:Mine --num-players 3
+    threeup evaluate --ladder --add mine.py:Mine
+    threeup evaluate --replay results/first 0
+    threeup evaluate --list
 """
 
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-import tyro
-
 from threeup_agents.analysis.console import show, show_agents
 from threeup_agents.arena.merging import blocks_of, parse_part, write_settings
 from threeup_agents.arena.processes import TerminatedError, WorkerLostError, sigterm_as_interrupt
 from threeup_agents.arena.run_folder import RESULTS, Folder
 from threeup_agents.arena.tournament import play_blocks
+from threeup_agents.commands import read, refuse
 from threeup_agents.competition import Config, check, compete, identity, whole
 from threeup_agents.files import hold
 from threeup_agents.replay.from_run import replay
@@ -21,7 +26,6 @@ from threeup_agents.specs import named
 
 __all__ = ["Config", "main", "run"]
 
-USAGE_ERROR: Final = 2
 AGENT_LEFT: Final = 3
 WORKER_LOST: Final = 4
 INTERRUPTED: Final = 130
@@ -31,7 +35,7 @@ TERMINATED: Final = 143
 def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate") -> int:
     """Run the command line, which errors call `prog`; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    config = tyro.cli(Config, args=list(arguments), description=__doc__, prog=prog)
+    config = read(Config, arguments, prog, __doc__)
     try:
         if config.list:
             show_agents()
@@ -42,8 +46,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "threeup evaluate")
             with sigterm_as_interrupt():
                 return AGENT_LEFT if run(config, prog)["failures"] else 0
     except (ValueError, OSError, ImportError) as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse(prog, error)
     except WorkerLostError as error:
         print(f"{prog}: {error}; {_kept(config)}", file=sys.stderr)
         return WORKER_LOST

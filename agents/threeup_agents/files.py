@@ -234,6 +234,8 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         found = parse_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: expected a JSON file; got none") from error
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: expected a JSON file; {error}") from error
     if not isinstance(found, dict):

@@ -1,7 +1,11 @@
 """Put the folders of several machines together: one run, with its results.
 
-They hold what was played with the same engine and settings, e.g. parts of one run
-(`threeup evaluate --part 1/3 --out FOLDER`), or runs of other agents or more deals.
+They hold what was played with the same engine and settings: parts of one run, or runs of
+other agents or more deals.
+
+    threeup evaluate --part 1/2 --out one
+    threeup evaluate --part 2/2 --out two
+    threeup merge one two --out both
 """
 
 import shlex
@@ -15,6 +19,7 @@ import tyro
 
 from threeup_agents import competition, evaluation
 from threeup_agents.arena.merging import blocks_of, merge, missing
+from threeup_agents.commands import read, refuse
 from threeup_agents.files import hold
 
 
@@ -32,12 +37,11 @@ class Config:
 def main(arguments: Sequence[str] | None = None, prog: str = "threeup merge") -> int:
     """Run the command line, which errors call `prog`; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    config = tyro.cli(Config, args=list(arguments), description=__doc__, prog=prog)
+    config = read(Config, arguments, prog, __doc__)
     try:
         return run(config)
     except (ValueError, OSError) as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        return evaluation.USAGE_ERROR
+        return refuse(prog, error)
 
 
 def run(config: Config) -> int:
@@ -48,7 +52,7 @@ def run(config: Config) -> int:
         OSError: the folder can't be written.
     """
     if not config.folders:
-        raise ValueError("folders: expected at least 1; got none")
+        raise ValueError("folders: expected a value; got none")
     with hold(config.out):
         settings = merge(config.folders, config.out)
         rest = missing(config.out, settings)

@@ -1,12 +1,13 @@
 """How every chart looks, and how it becomes SVG text."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 
 INK: Final = "#1f2430"
 GREY: Final = "#9aa2b1"
@@ -24,6 +25,7 @@ _STYLE: Final[dict[Any, Any]] = {
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": GREY,
+    "axes.prop_cycle": cycler(color=SEATS),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "xtick.color": INK,
@@ -38,6 +40,41 @@ def style() -> Iterator[None]:
     """Draw in this project's style."""
     with rc_context(_STYLE):
         yield
+
+
+def use_in_notebook() -> None:
+    """Draw in this project's style from here on, as SVG."""
+    from matplotlib_inline.backend_inline import set_matplotlib_formats  # comes with notebooks
+
+    set_matplotlib_formats("svg")  # type: ignore[no-untyped-call]  # has no types
+    rcParams.update(_STYLE)
+
+
+def legend_above(axes: Any, columns: int = 3) -> None:
+    """Name what is drawn above the axes, off the marks."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False)
+
+
+def draw_band(
+    axes: Any,
+    xs: Sequence[float],
+    values: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    **line: Any,
+) -> None:
+    """Draw a line through its points and the band of their intervals; `line` is for `plot`."""
+    (drawn,) = axes.plot(xs, values, clip_on=False, **line)
+    # The band of a single point has no width, so it gets an outline.
+    outline = float(len(xs) == 1)
+    axes.fill_between(xs, low, high, color=drawn.get_color(), alpha=0.2, linewidth=5 * outline)
+
+
+def mark_fair(axes: Any, share: float) -> None:
+    """Draw the share of the win that equals would have, and name it beside the axes."""
+    axes.axhline(share, color=GREY, linewidth=0.8, linestyle=":")
+    place = axes.get_yaxis_transform()
+    axes.text(1.01, share, "fair\nshare", va="center", size=8, transform=place)
 
 
 def as_svg(figure: Figure) -> str:

@@ -364,7 +364,7 @@ def test_an_agent_that_fails_ends_the_game_and_loses_nothing(
         (["--pause", "-1"], "pause: expected at least 0; got -1.0"),
         (["--opponents", "chess"], "agent: expected one of"),
         (["--variant", "mini", "--num-players", "3"], "num_players: expected 2"),
-        (["--resume", "none.json"], "No such file"),
+        (["--resume", "none.json"], "none.json: expected a file or folder; got none"),
         ([], "expected a terminal"),
     ],
 )

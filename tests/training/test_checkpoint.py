@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from stable_baselines3.common.logger import Logger
 
 from threeup_agents.arena.referee import AgentError
+from threeup_agents.commands import USAGE_ERROR
 from threeup_agents.players import policy as ppo
 from threeup_agents.training import __main__ as train
 from threeup_agents.training import callback as watch
@@ -93,7 +94,7 @@ def test_a_resumed_run_equals_an_unbroken_one(
         stopped = train.main([*SHORT, *more, "--run-dir", str(tmp_path / "broken")])
         assert stopped == train.INTERRUPTED
     assert train.main(["--resume", str(tmp_path / "broken")]) == 0
-    assert train.main(["--resume", str(tmp_path / "broken")]) == train.USAGE_ERROR
+    assert train.main(["--resume", str(tmp_path / "broken")]) == USAGE_ERROR
     (header, tensors), (other_header, other_tensors) = (
         everything_but_time(tmp_path / name) for name in ("whole", "broken")
     )
@@ -139,7 +140,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     run_dir = tmp_path / "run"
     with monkeypatch.context() as context:
         context.setattr(checkpoint, "save_file", write_half)
-        assert train.main([*SHORT, "--run-dir", str(run_dir)]) == train.USAGE_ERROR
+        assert train.main([*SHORT, "--run-dir", str(run_dir)]) == USAGE_ERROR
     assert "No space left on device" in capsys.readouterr().err
     header, _ = everything_but_time(run_dir)
     assert header["counters"]["num_timesteps"] < 2000
@@ -285,7 +286,7 @@ def test_what_is_no_config_is_refused_by_name(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.json").write_text(text)
-    assert train.main(["--resume", str(tmp_path)]) == train.USAGE_ERROR
+    assert train.main(["--resume", str(tmp_path)]) == USAGE_ERROR
     assert f"threeup train: {tmp_path / 'config.json'}: {message}" in capsys.readouterr().err
 
 
@@ -383,7 +384,7 @@ def test_a_run_goes_on_without_the_policy_that_it_started_from(tmp_path: Path) -
 def test_settings_that_cannot_work_are_refused(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train.main(options) == train.USAGE_ERROR
+    assert train.main(options) == USAGE_ERROR
     assert message in capsys.readouterr().err
 
 
@@ -409,7 +410,7 @@ def test_a_policy_for_another_table_is_refused(
 ) -> None:
     path = tmp_path / "policy.safetensors"
     learner(3).export((3,)).save(path)
-    assert train.main([option, str(path), "--one-seat"]) == train.USAGE_ERROR
+    assert train.main([option, str(path), "--one-seat"]) == USAGE_ERROR
     assert f"threeup train: agent '{path}': " in capsys.readouterr().err
 
 
@@ -420,7 +421,7 @@ def test_an_agent_that_breaks_a_rule_ends_training_with_a_message(
         raise AgentError("greedy", "expected 'draw'; got 'flip'", 0)
 
     monkeypatch.setattr(run, "run", fail)
-    assert train.main([]) == train.USAGE_ERROR
+    assert train.main([]) == USAGE_ERROR
     assert capsys.readouterr().err == "threeup train: agent 'greedy': expected 'draw'; got 'flip'\n"
 
 
@@ -442,7 +443,7 @@ def test_a_missing_extra_is_named(missing: str) -> None:
         "runpy.run_path('train.py', run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == train.USAGE_ERROR
+    assert done.returncode == USAGE_ERROR
     assert done.stderr == f"train.py: training needs {missing}: pip install 'threeup[train]'\n"
 
 
@@ -454,7 +455,7 @@ def test_presets_give_values_that_options_override() -> None:
 
 def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    assert train.main(["--run-dir", str(tmp_path)]) == train.USAGE_ERROR
+    assert train.main(["--run-dir", str(tmp_path)]) == USAGE_ERROR
 
 
 def test_a_fall_in_strength_is_noticed() -> None:

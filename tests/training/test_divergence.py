@@ -9,6 +9,7 @@ import torch
 
 from tests.training.test_checkpoint import SHORT
 from tests.training.test_training import collect, learner, train_once
+from threeup_agents.commands import USAGE_ERROR
 from threeup_agents.players import policy as ppo
 from threeup_agents.search import positional
 from threeup_agents.training import __main__ as train
@@ -25,7 +26,7 @@ def test_a_run_that_diverges_stops_by_name_and_keeps_what_was_good(
     more: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [*SHORT, *more, "--learning-rate", "1e30", "--checkpoint-every", "1"]
-    assert train.main([*options, "--run-dir", str(tmp_path)]) == train.USAGE_ERROR
+    assert train.main([*options, "--run-dir", str(tmp_path)]) == USAGE_ERROR
     said = " ".join(capsys.readouterr().err.split())
     decisions = checkpoint.decisions(tmp_path / "checkpoint.safetensors")
     assert "threeup train: training diverged at " in said
@@ -50,7 +51,7 @@ def test_a_run_that_diverges_late_goes_on_from_its_last_checkpoint(
     rollout_end = Watch._on_rollout_end
     with monkeypatch.context() as context:
         context.setattr(Watch, "_on_rollout_end", spoil)
-        assert train.main([*SHORT, "--run-dir", str(tmp_path)]) == train.USAGE_ERROR
+        assert train.main([*SHORT, "--run-dir", str(tmp_path)]) == USAGE_ERROR
     decisions = checkpoint.decisions(tmp_path / "checkpoint.safetensors")
     assert 3000 <= decisions < 3500
     assert f"goes on from {decisions:,} decisions" in capsys.readouterr().err

@@ -14,6 +14,7 @@ import torch
 
 from tests.training.test_checkpoint import SHORT, check_same_policy, everything_but_time
 from threeup_agents import evaluation
+from threeup_agents.commands import USAGE_ERROR
 from threeup_agents.files import hold
 from threeup_agents.players import policy as ppo
 from threeup_agents.search import positional
@@ -142,12 +143,12 @@ def test_two_runs_do_not_train_in_one_folder(
 ) -> None:
     command = [*SHORT, "--decisions", "1000", "--run-dir", str(tmp_path)]
     with hold(tmp_path):
-        assert train.main(command) == train.USAGE_ERROR
+        assert train.main(command) == USAGE_ERROR
     holder = f"{tmp_path}: expected a folder that no other run works in; process {os.getpid()} on "
     assert holder in capsys.readouterr().err
     assert train.main(command) == 0
     with hold(tmp_path):
-        assert train.main(["--resume", str(tmp_path), "--decisions", "2000"]) == train.USAGE_ERROR
+        assert train.main(["--resume", str(tmp_path), "--decisions", "2000"]) == USAGE_ERROR
     assert holder in capsys.readouterr().err
 
 

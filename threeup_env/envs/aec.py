@@ -307,7 +307,7 @@ class raw_env(pettingzoo.AECEnv[str, Observation, int | None]):  # type: ignore[
             return table_text(self._batch.observe([viewer])[0], table.last_action)
         from threeup_env.view.picture import draw
 
-        svg = draw(table, front=0)  # the seats keep their places, whoever looks
+        svg = draw(table)
         if self.render_mode == "rgb_array":
             return pixels(svg)
         self._window.show(svg)

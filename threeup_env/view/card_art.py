@@ -153,7 +153,8 @@ def _face(rank: int) -> str:
     if rank < CLEAR:
         name, black = RANK_NAMES[rank], "#000000"
         corner = text(name, 13, 17, 14, black, bold=True)
-        return _blank(LIGHT) + corner + text(name, 23, 49, 27, black, bold=True)
+        size = 27 if len(name) == 1 else 21  # two digits fit in whatever the font
+        return _blank(LIGHT) + corner + text(name, WIDTH / 2, 51, size, black, bold=True)
     fill, ink = CLEAR_COLOURS[rank]
     bars = "".join(
         f'<path d="M13 {56 - 6 * i}h18" stroke="{ink}" stroke-width="3"/>'

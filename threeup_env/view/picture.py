@@ -39,6 +39,7 @@ from threeup_env.view.words import bound_words, clearing_words, number_of_cards
 FELT: Final = "#0f3d36"
 PANEL: Final = "#1b544b"
 MARGIN: Final = 12
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -112,21 +113,17 @@ class _Layout:
     columns: int  # characters to a line there
 
 
-def draw(
-    table: Table, names: Sequence[str] = (), front: int | None = None, tall: bool = False
-) -> str:
-    """Draw a table as SVG, one element a line.
+def draw(table: Table, names: Sequence[str] = (), tall: bool = False) -> str:
+    """Draw a table as SVG, one element a line; the viewer's seat is in front, or else seat 0.
 
     Args:
         table: what is to be seen.
         names: who sits where.
-        front: the seat in front; None for the viewer's, or seat 0.
         tall: a drawing that is higher than wide, for phones.
     """
     num_players = len(table.places)
     layout = _tall_layout(num_players) if tall else _wide_layout(num_players)
-    if front is None:
-        front = table.viewer if isinstance(table.viewer, int) else 0
+    front = table.viewer if isinstance(table.viewer, int) else 0
     width, height = layout.width, layout.height
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
@@ -222,8 +219,8 @@ def _pile_words(pile: tuple[int, ...]) -> list[str]:
     if not ranks:
         return ["pile: empty, anything may be played"]
     top = ranks[-1]
-    count = number_of_cards(sum(pile))
-    return [f"pile: {count}, {RANK_NAMES[top]} x{pile[top]} on top", clearing_words(pile)]
+    on_top = RANK_NAMES[top] + f" x{pile[top]}" * (pile[top] > 1)
+    return [f"pile: {number_of_cards(sum(pile))}, {on_top} on top", clearing_words(pile)]
 
 
 def _counts(table: Table, x: float, y: float, width: float) -> list[str]:
@@ -252,19 +249,19 @@ def _place(place: Place, panel: _Panel, name: str, viewer: Viewer) -> list[str]:
     columns = max(len(place.face_down), place.laid + sum(place.face_up))
     table_width = (columns * (WIDTH + 8) - 8) * scale
     room = panel.width - 28
+    beside = panel.x + panel.width - 14 - max(table_width, 150 * scale)
     if panel.is_wide:
-        beside = panel.x + panel.width - 14 - max(table_width, 150 * scale)
         cards = _table_cards(place, beside, y, scale)
         room = beside - x - 24
     else:
-        start = panel.x + (panel.width - table_width) / 2
-        cards = _table_cards(place, start, y + (HEIGHT + 18) * scale, scale)
+        cards = _table_cards(place, beside, y + (HEIGHT + 18) * scale, scale)
     hand = fan(place.hand, place.hidden, place.exposed, Box(x, y, room, scale))
     return [
         rectangle(panel.x, panel.y, panel.width, panel.height, PANEL, 10, outline),
         *_heading(place, panel, name, viewer),
         *hand,
         *cards,
+        *_bounds(place, x, panel.y + panel.height - 8, beside - x - 10),
     ]
 
 
@@ -276,17 +273,28 @@ def _heading(place: Place, panel: _Panel, name: str, viewer: Viewer) -> list[str
         x += 18
     words = f"seat {place.seat}{' (you)' * (viewer == place.seat)} {name}".rstrip()
     count = f"{place.hand_size} of {place.cards_left} in hand"
-    if below := bound_words(place.below):
-        count += f", {below}"
     if not place.cards_left:
         count = "no card left"
-    most = int((panel.width - 42 - 7.9 * len(count)) / 9.3)
+    most = int((panel.width - 42 - 7.2 * len(count)) / 8.9)
     if len(words) > most:
         words = words[: most - 1] + "…"
     fill = MARK if place.is_acting else LIGHT
     elements.append(text(words, x, y, 16, fill, "start", bold=True))
     elements.append(text(count, panel.x + panel.width - 14, y, 14, LIGHT, "end"))
     return elements
+
+
+def _bounds(place: Place, x: float, y: float, width: float) -> list[str]:
+    """What all can infer of a hand, beside its table cards, the last line at `y`."""
+    if not (below := bound_words(place.below)):
+        return []
+    words = "hand: " + below.replace(" below ", f"{_NO_BREAK}below{_NO_BREAK}")
+    lines = textwrap.wrap(words, int(width / 7.5), max_lines=4, placeholder=" …")
+    y -= 17 * (len(lines) - 1)
+    return [
+        text(line.replace(_NO_BREAK, " "), x, y + 17 * i, 14, LIGHT, "start")
+        for i, line in enumerate(lines)
+    ]
 
 
 def _table_cards(place: Place, x: float, y: float, scale: float) -> list[str]:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from threeup_agents.analysis.tables import order
-from threeup_agents.plots import BLUE, GREY, GRID, as_svg, style
+from threeup_agents.plots import BLUE, GREY, GRID, as_svg, mark_fair, style
 
 _BLACK: Final = "#101010"
 _WHITE: Final = "#fafafa"
@@ -95,7 +95,7 @@ def seats(results: dict[str, Any]) -> str:
         low = values - [row["low"] for row in rows]
         high = np.array([row["high"] for row in rows]) - values
         axes.errorbar(range(len(rows)), values, yerr=[low, high], fmt="o", color=BLUE, capsize=3)
-        axes.axhline(results["fair_share"], color=GREY, linewidth=0.8, linestyle=":")
+        mark_fair(axes, results["fair_share"])
         axes.set_xticks(range(len(rows)))
         axes.set_xlim(-0.5, len(rows) - 0.5)
         axes.set_xlabel("seat")

@@ -1,8 +1,8 @@
 """Solve a small variant exactly, and say how exploitable agents are in it.
 
-threeup exact --out runs/exact
-threeup exact --out runs/exact --agents greedy careful policy search:50
-threeup evaluate --agents exact greedy --variant mini --max-steps 40
+    threeup exact --out runs/exact
+    threeup exact --out runs/exact --agents greedy careful policy search:50
+    threeup evaluate --agents exact greedy --variant mini --max-steps 40
 
 The same command goes on with a run that was stopped.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +22,7 @@ from safetensors.numpy import save_file
 
 from threeup_agents import specs
 from threeup_agents.arena.progress import Bar
+from threeup_agents.commands import read, refuse
 from threeup_agents.exact import cfr
 from threeup_agents.exact.exploitability import (
     SAMPLES,
@@ -39,7 +39,6 @@ from threeup_env.engine.state import ENV_ID
 STATE: Final = "state.safetensors"
 STRATEGY: Final = "strategy.safetensors"
 RESULTS: Final = "results.json"
-USAGE_ERROR: Final = 2
 INTERRUPTED: Final = 130
 _STATED: Final = 25
 """Iterations between two times that the exploitability is worked out and the state kept."""
@@ -66,12 +65,11 @@ class Config:
 def main(arguments: Sequence[str] | None = None, prog: str = "threeup exact") -> int:
     """Run the command line, which errors call `prog`; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    config = tyro.cli(Config, args=list(arguments), description=__doc__, prog=prog)
+    config = read(Config, arguments, prog, __doc__)
     try:
         run(config)
     except (ValueError, OSError) as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse(prog, error)
     except KeyboardInterrupt:
         print(f"{prog}: interrupted; the same command goes on in {config.out}", file=sys.stderr)
         return INTERRUPTED

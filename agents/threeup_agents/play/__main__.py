@@ -1,9 +1,13 @@
 """Play against agents in the terminal, with keys or the mouse.
 
+    threeup play
     threeup play --opponents careful search:200 --num-players 3
+    threeup play --resume results/played.json
 
-Only what your seat may know is shown. The game is written to a file after each action, so
-leaving in the middle or a closed terminal loses nothing; `threeup page` shows it again.
+h gives a hint. u takes back your last action, as long as nobody else has acted since and it has
+shown you no card. Only what your seat may know is shown. The game is written to a file after
+each action, so leaving in the middle or a closed terminal loses nothing; `threeup page` shows it
+again.
 """
 
 import secrets
@@ -14,13 +18,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import tyro
-
 from threeup_agents.arena.referee import AgentError
+from threeup_agents.commands import read, refuse
 from threeup_agents.play.session import Session
 from threeup_agents.replay.recording import Recording
 
-USAGE_ERROR: Final = 2
 AGENT_FAILED: Final = 3
 MANY_SEEDS: Final = 10**6
 """How many seeds are drawn from when none is given."""
@@ -28,11 +30,7 @@ MANY_SEEDS: Final = 10**6
 
 @dataclass(frozen=True)
 class Config:
-    """Play 3UP 3DOWN against agents in the terminal.
-
-    h gives a hint. u takes back your last action, as long as nobody else has acted since and
-    it has shown you no card.
-    """
+    """Options of `threeup play`."""
 
     opponents: tuple[str, ...] = ("careful",)
     """Agents in the other seats, in their order; fewer than seats are taken in turn
@@ -60,12 +58,11 @@ class Config:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    config = tyro.cli(Config, args=list(arguments), prog="threeup play")
+    config = read(Config, arguments, "threeup play", __doc__)
     try:
         return run(config)
     except (ValueError, OSError, ImportError, AgentError) as error:
-        print(f"threeup play: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse("threeup play", error)
 
 
 def run(config: Config) -> int:

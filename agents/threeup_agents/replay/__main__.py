@@ -1,8 +1,10 @@
 """Write a recorded game as one self-contained web page.
 
-threeup page game.json --out replay.html
-threeup page game.json --viewers 0 --out replay.html
-threeup page FOLDER_OF_A_RUN --game 31 --out replay.html
+    threeup page results/played.json --out replay.html
+    threeup page results/played.json --viewers 0 --out replay.html
+    threeup page results/first --game 31 --out replay.html
+
+The games of a run have the numbers of its games.csv.
 """
 
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 import tyro
 
 from threeup_agents import specs
+from threeup_agents.commands import read, refuse
 from threeup_agents.replay.page import page
 from threeup_agents.replay.recording import PERSON, Recording
 
@@ -39,7 +42,7 @@ class Config:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    config = tyro.cli(Config, args=list(arguments), prog="threeup page")
+    config = read(Config, arguments, "threeup page", __doc__)
     try:
         recording = _read(config.source, config.game, config.trust)
         if config.explain:
@@ -51,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         viewers = [int(name) if name.isdigit() else name for name in config.viewers]
         page(recording, viewers).save(config.out)  # type: ignore[arg-type]  # page() checks them
     except (ValueError, OSError, ImportError) as error:
-        print(f"threeup page: {error}", file=sys.stderr)
-        return 2
+        return refuse("threeup page", error)
     print(f"page: {config.out}")
     return 0
 

@@ -128,9 +128,9 @@ def odds(judgement: Judgement) -> str:
                 axes.annotate(
                     words, place, (6, -4), textcoords="offset points", fontsize=9, bbox=box
                 )
-        axes.axhline(1 / len(judgement.agents), color=plots.GREY, linewidth=0.8, linestyle=":")
+        plots.mark_fair(axes, 1 / len(judgement.agents))
         axes.set_ylim(-0.02, 1.02)
         axes.set_xlabel("actions taken")
         axes.set_ylabel(f"win share, by {judgement.judge}")
-        axes.legend(loc="upper left", frameon=False)
+        plots.legend_above(axes)
         return plots.as_svg(figure)

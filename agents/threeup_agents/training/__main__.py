@@ -1,8 +1,8 @@
 """Fit a policy by self-play: every seat's decisions train it, and it ends as a file to play with.
 
-threeup train --preset quick
-threeup evaluate --agents greedy runs/2p-quick-0
-threeup train --resume runs/2p-quick-0
+    threeup train --preset quick
+    threeup evaluate --agents greedy runs/2p-quick-0
+    threeup train --resume runs/2p-quick-0
 
 Ctrl-C and SIGTERM stop a run after its next update, with a checkpoint and its policy.
 """
@@ -13,15 +13,13 @@ import sys
 from dataclasses import replace
 from typing import Any, Final
 
-import tyro
-
 from threeup_agents.arena.referee import AgentError
+from threeup_agents.commands import read, refuse
 from threeup_agents.exact.tree import MAX_STEPS
 from threeup_agents.training.interruption import EXIT_CODE, StoppedError, goes_on
 from threeup_agents.training.settings import PRESETS, Config, read_config
 
 INTERRUPTED: Final = 130
-USAGE_ERROR: Final = 2
 
 
 def main(arguments: list[str] | None = None, prog: str = "threeup train") -> int:
@@ -40,12 +38,10 @@ def main(arguments: list[str] | None = None, prog: str = "threeup train") -> int
         package = (error.name or "").partition(".")[0]
         if package not in ("torch", "stable_baselines3", "sb3_contrib"):
             raise
-        print(f"{prog}: training needs {package}: pip install 'threeup[train]'", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse(prog, f"training needs {package}: pip install 'threeup[train]'")
     # An AgentError is an agent of the ladder that broke a rule.
     except (ValueError, OSError, AgentError) as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse(prog, error)
     except StoppedError as stopped:
         print(f"{prog}: {stopped}", file=sys.stderr)
         return EXIT_CODE + stopped.number
@@ -75,26 +71,25 @@ def parse(arguments: list[str], prog: str = "threeup train") -> Config:
         ValueError: other options beside `--resume`, or a folder that holds no run.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first.add_argument("--preset", choices=PRESETS, default="quick")
-    first.add_argument("--decisions", type=int)
-    first.add_argument("--variant")
+    for option in ("--preset", "--decisions", "--variant"):
+        first.add_argument(option, nargs="?")
     known = first.parse_known_args(arguments)[0]
-    default = PRESETS[known.preset]
+    default = PRESETS.get(known.preset, PRESETS["quick"])
     if known.variant == "mini":
         default = replace(default, max_steps=MAX_STEPS)  # its exact solution goes no further
-    config = tyro.cli(Config, args=arguments, default=default, description=__doc__, prog=prog)
+    config = read(Config, arguments, prog, __doc__, default)
     if config.resume is None:
         return config
     changes: dict[str, Any] = {"resume": config.resume}
     if known.decisions is not None:
-        changes["decisions"] = known.decisions
+        changes["decisions"] = config.decisions
     if config != replace(PRESETS["quick"], **changes):
         raise ValueError(
             "resume: expected no other option but --decisions; a run goes on by its own settings"
         )
     path = config.resume / "config.json"
     if not path.is_file():
-        raise ValueError(f"resume: expected a run folder; {str(path)!r} isn't there")
+        raise ValueError(f"resume: expected a run folder; got {str(config.resume)!r}")
     return replace(read_config(path), **changes)
 
 
