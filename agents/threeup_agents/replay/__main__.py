@@ -13,6 +13,8 @@ from pathlib import Path
 import tyro
 
 from threeup_agents import specs
+from threeup_agents.arena.progress import Bar
+from threeup_agents.replay.judge import Judgement, judge
 from threeup_agents.replay.page import page
 from threeup_agents.replay.recording import PERSON, Recording
 
@@ -30,6 +32,10 @@ class Config:
     A page for one seat alone holds no card that it doesn't know."""
     explain: bool = False
     """Ask the agents anew what they think of each choice (a search takes its time)."""
+    worlds: int = 1000
+    """Worlds in which a search weighs each choice, which gives the curve of win odds under the
+    slider and the best action beside the one played: about a second for a game, some more the
+    first time. 0 leaves them out."""
     trust: bool = False
     """Run code that the source names: agents in Python files, policies with pickles."""
     out: Path = Path("replay.html")
@@ -49,12 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 [None if name == PERSON else specs.make(name, trust=config.trust) for name in names]
             )
         viewers = [int(name) if name.isdigit() else name for name in config.viewers]
-        page(recording, viewers).save(config.out)  # type: ignore[arg-type]  # page() checks them
+        judgement = _judged(recording, config.worlds) if config.worlds else None
+        # page() checks the viewers.
+        page(recording, viewers, judgement).save(config.out)  # type: ignore[arg-type]
     except (ValueError, OSError, ImportError) as error:
         print(f"threeup page: {error}", file=sys.stderr)
         return 2
     print(f"page: {config.out}")
     return 0
+
+
+def _judged(recording: Recording, num_worlds: int) -> Judgement:
+    """The judgement, with a bar while it is made."""
+    with Bar("judging", len(recording.actions), "choices") as bar:
+        return judge(recording, num_worlds, watch=bar.advance)
 
 
 def _read(source: Path, game: int, trust: bool) -> Recording:
