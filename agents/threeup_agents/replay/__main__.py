@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     config = tyro.cli(Config, args=list(arguments), prog="threeup page")
     try:
+        if config.worlds < 0:
+            raise ValueError(f"worlds: expected at least 0; got {config.worlds}")
         recording = _read(config.source, config.game, config.trust)
         if config.explain:
             names = recording.agents
