@@ -177,7 +177,7 @@ def test_each_card_of_the_hand_has_a_button_of_its_own() -> None:
 
 def test_a_double_click_on_a_card_plays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(widget.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("threeup_agents.play.widget.time.monotonic", lambda: now[0])
     play = game()
     first = cards(play)[0]
     first.click()
