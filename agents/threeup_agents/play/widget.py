@@ -154,7 +154,7 @@ class Play(ipywidgets.VBox):  # type: ignore[misc]
                 description=RANK_NAMES[rank] if rank >= 0 else "▒",
                 tooltip=ACTION_NAMES[one[rank]] if rank in one else "",
                 disabled=rank not in one,
-                layout={"width": "48px", "height": "64px"},
+                layout={"width": "50px", "height": "64px", "padding": "0"},
             )
             fill, ink = CLEAR_COLOURS.get(rank, ("#fbf7e8", "#14211f"))
             button.style.button_color, button.style.text_color = fill, ink
