@@ -34,7 +34,7 @@ EXTRAS: Final = {
     "[train]": "`threeup train`: stable-baselines3, sb3-contrib, torch, tensorboard "
     "(`pip install torch` first to choose a CPU or GPU build)",
     "[render]": 'pictures: `render_mode="rgb_array"` and `"human"`',
-    "[play]": "`threeup play`: a game against agents in the terminal",
+    "[play]": "`threeup play`: a game against agents in the terminal or a browser",
     "[notebooks]": "the notebooks: jupyterlab, ipywidgets, pandas (`03` needs `[train]` too)",
     "[onnx]": "policies in `.onnx` files",
     "[ray]": "`threeup evaluate --backend ray`",

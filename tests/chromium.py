@@ -27,12 +27,17 @@ def start(profile: Path) -> Any:
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
 
 
-def open_page(browser: Any, path: Path, size: tuple[int, int], colours: str = "light") -> Any:
-    """Give a function from an element's id to the element."""
+def resize(browser: Any, size: tuple[int, int], colours: str = "light") -> None:
+    """Make the window a phone's or a desk's, in a colour scheme."""
     width, height = size
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     scheme = [{"name": "prefers-color-scheme", "value": colours}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+
+
+def open_page(browser: Any, path: Path, size: tuple[int, int], colours: str = "light") -> Any:
+    """Give a function from an element's id to the element."""
+    resize(browser, size, colours)
     browser.get(path.as_uri())
     return lambda name: browser.find_element("id", name)

@@ -11,7 +11,7 @@ COMMANDS: Final = {
     "evaluate": ("threeup_agents.evaluation", "let agents play each other; say who is better"),
     "merge": ("threeup_agents.merge", "put the folders of several machines together"),
     "train": ("threeup_agents.training.__main__", "fit a policy by self-play"),
-    "play": ("threeup_agents.play.__main__", "play against agents in the terminal"),
+    "play": ("threeup_agents.play.__main__", "play against agents in the terminal or a browser"),
     "exact": (
         "threeup_agents.exact.__main__",
         "solve the smallest variant; say who is exploitable",

@@ -1,6 +1,7 @@
 """The report in headless Chromium, with real clicks and keys."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,19 @@ def test_a_pairing_leads_to_its_games(browser: Any, report: Path) -> None:
     browser.find_element("link text", "longest").click()
     assert browser.title.startswith("3UP 3DOWN: ")
     assert browser.find_element("id", "step").text.startswith("0 / ")
+
+
+def test_the_games_of_every_pairing_open_from_a_folder_that_was_moved(
+    browser: Any, report: Path, tmp_path: Path
+) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(report.parent, moved)
+    open_page(browser, moved / "report.html", DESK)
+    links = browser.find_elements("css selector", "[aria-label=pairings] td a")
+    assert [link.text for link in links] == ["typical", "longest", "closest"] * 6
+    pages = [link.get_attribute("href") for link in links]
+    for path in pages:
+        assert path.startswith(moved.as_uri())
+        browser.get(path)
+        assert browser.find_element("id", "step").text.startswith("0 / ")
+        assert not browser.get_log("browser")

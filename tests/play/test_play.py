@@ -380,12 +380,46 @@ def test_the_command_says_what_is_wrong(
     assert error in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("library", "options", "face"),
+    [("textual", [], "terminal"), ("textual-serve", ["--browser"], "browser")],
+)
 def test_a_missing_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    library: str,
+    options: list[str],
+    face: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(sys.modules, "textual", None)
-    monkeypatch.delitem(sys.modules, "threeup_agents.play.terminal")
-    monkeypatch.delattr("threeup_agents.play.terminal")
-    assert play.main([]) == 2
-    expected = "threeup play: threeup play needs textual: pip install 'threeup[play]'\n"
+    monkeypatch.setitem(sys.modules, library.replace("-", "_"), None)
+    monkeypatch.delitem(sys.modules, f"threeup_agents.play.{face}", raising=False)
+    assert play.main(options) == 2
+    expected = f"threeup play: threeup play needs {library}: pip install 'threeup[play]'\n"
     assert capsys.readouterr().err == expected
+
+
+def test_a_served_game_leaves_the_standard_output_to_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+    monkeypatch.setattr(play, "start", lambda app: None)
+    assert play.main(["--hint", "greedy", "--out", str(tmp_path / "game.json")]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("seed ")
+
+
+def test_the_next_game_is_in_the_key_bar_only_after_the_end(tmp_path: Path) -> None:
+    mine = session(variant="mini")
+
+    async def steps(pilot: Pilot[str]) -> None:
+        while not mine.is_over:
+            assert "new game" not in screen(pilot.app)
+            await press(pilot, "1")
+        assert "n new game" in screen(pilot.app)
+        path = tmp_path / "game.json"
+        assert f"threeup page {path}" in screen(pilot.app).replace("\n", "")
+        await press(pilot, "n")
+        assert "new game" not in screen(pilot.app)
+
+    drive(Terminal(mine, tmp_path / "game.json", pause=0), steps, LARGE)

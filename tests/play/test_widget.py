@@ -10,9 +10,11 @@ import pytest
 pytest.importorskip("ipywidgets", reason="pip install 'threeup[notebooks]'")
 
 from tests.play.test_session import state_of
+from threeup_agents.play import widget
 from threeup_agents.play.widget import Play
 from threeup_agents.replay.recording import Recording
 from threeup_env import ACTION_NAMES
+from threeup_env.engine.cards import RANK_NAMES
 from threeup_env.engine.determinize import determinize
 from threeup_env.view.picture import as_html, draw
 
@@ -138,6 +140,55 @@ def test_a_click_on_an_action_shown_before_a_hint_or_undo_is_too_late() -> None:
     assert state_of(play.session) == before
     press(play, shown(play)[0])
     assert len(mine(play)) == 1
+
+
+def cards(play: Play) -> list[Any]:
+    """The cards that can be clicked."""
+    return [card for card in play._cards.children if not card.disabled]
+
+
+@pytest.mark.parametrize(
+    ("num_players", "variant"), [(2, "mini"), (2, "standard"), (4, "standard")]
+)
+def test_a_game_is_played_by_clicks_on_cards(
+    num_players: int, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(widget, "DOUBLE_CLICK", 0)
+    play = game(["greedy"], num_players, variant)
+    while not play.session.is_over:
+        assert {card.tooltip for card in cards(play)} == {
+            name for name in shown(play) if " x" not in name and name not in ("draw", "pick up")
+        }
+        before = len(mine(play))
+        if cards(play):
+            cards(play)[0].click()
+        else:
+            press(play, shown(play)[0])
+        assert len(mine(play)) == before + 1
+    assert cards(play) == []
+
+
+def test_each_card_of_the_hand_has_a_button_of_its_own() -> None:
+    play = game()
+    (place,) = [place for place in play.session.table.places if place.seat == 0]
+    expected = [RANK_NAMES[rank] for rank, count in enumerate(place.hand) for _ in range(count)]
+    assert [card.description for card in play._cards.children] == expected
+
+
+def test_a_double_click_on_a_card_plays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("threeup_agents.play.widget.time.monotonic", lambda: now[0])
+    play = game()
+    first = cards(play)[0]
+    first.click()
+    assert len(mine(play)) == 1
+    now[0] += 0.2
+    cards(play)[0].click()  # what lies there by now
+    first.click()
+    assert len(mine(play)) == 1
+    now[0] += 0.5
+    cards(play)[0].click()
+    assert len(mine(play)) == 2
 
 
 def test_an_agent_that_fails_is_named() -> None:

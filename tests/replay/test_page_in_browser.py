@@ -8,6 +8,7 @@ import pytest
 
 from tests.chromium import LAPTOP, PHONE, open_page
 from tests.replay.test_replay import random_game
+from threeup_agents.replay.judge import Judgement, judge
 from threeup_agents.replay.page import page
 
 pytestmark = [pytest.mark.slow, pytest.mark.part]
@@ -81,3 +82,69 @@ def test_it_plays_to_the_end_and_pauses(browser: Any, page_file: Path) -> None:
     at("play").click()
     waiting(browser, 20).until(lambda _: at("step").text == "20 / 20")
     assert at("play").text == "Play"
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> tuple[Path, Judgement]:
+    recording = random_game(3, seed=2, steps=60)
+    judgement = judge(recording, 50)
+    page(recording, judgement=judgement).save(tmp_path / "judged.html")
+    return tmp_path / "judged.html", judgement
+
+
+def drawn(browser: Any, mark: str) -> list[Any]:
+    found: list[Any] = browser.find_elements("css selector", f"#curve [{mark}]")
+    return found
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_a_click_on_the_curve_goes_there(
+    browser: Any, judged: tuple[Path, Judgement], size: tuple[int, int], colours: str
+) -> None:
+    from selenium.webdriver import ActionChains
+
+    at = open_page(browser, judged[0], size, colours)
+    assert len(drawn(browser, "data-seat")) == 3
+    assert len(drawn(browser, "data-mistake")) == (judged[1].cost.round(3) >= 0.05).sum() > 0
+    width = at("curve").size["width"]
+    for share, step in [(0, 30), (-0.5, 0), (0.5, 60)]:
+        right = share * (width - 4)
+        ActionChains(browser).move_to_element_with_offset(at("curve"), right, 0).click().perform()
+        assert at("step").text == f"{step} / 60"
+        (marker,) = drawn(browser, "data-step")
+        assert marker.get_attribute("data-step") == str(step)
+    assert "a fair share is 0.33" in at("legend").text
+    if path := os.environ.get("THREEUP_SCREENSHOTS"):
+        browser.save_screenshot(str(Path(path) / f"odds-{size[0]}-{colours}.png"))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    assert not browser.get_log("browser")
+
+
+def test_the_best_action_stands_beside_the_one_played(
+    browser: Any, judged: tuple[Path, Judgement]
+) -> None:
+    at = open_page(browser, judged[0], LAPTOP)
+    found = judged[1]
+    words = {}
+    for i, step in enumerate(found.step.tolist()):
+        browser.execute_script("go(arguments[0])", step)
+        words[found.taken[i] == found.best[i]] = at("verdict").text
+        assert at("verdict").text.startswith(f"seat {found.seat[i]} random: {found.taken[i]} (")
+        assert (f"the best is {found.best[i]} (" in at("verdict").text) is (
+            found.taken[i] != found.best[i]
+        )
+    assert set(words) == {False, True}
+    browser.execute_script("go(60)")
+    assert at("verdict").text == "No choice to weigh here."
+
+
+def test_each_looker_sees_the_odds_that_it_may_know(
+    browser: Any, judged: tuple[Path, Judgement]
+) -> None:
+    at = open_page(browser, judged[0], LAPTOP)
+    for name, lines in [("seat 1", 1), ("spectator", 0), ("open", 3)]:
+        select(at("view")).select_by_visible_text(name)
+        assert at("odds").is_displayed() is (lines > 0)
+        if lines:
+            assert len(drawn(browser, "data-seat")) == lines

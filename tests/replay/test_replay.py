@@ -13,6 +13,7 @@ from tests.view.test_picture import faces
 from threeup_agents.players.policy import Policy, PolicyPlayer
 from threeup_agents.replay import __main__ as command
 from threeup_agents.replay.from_run import recording_of
+from threeup_agents.replay.judge import judge
 from threeup_agents.replay.page import page
 from threeup_agents.replay.recording import FORMAT, Recording, deck_of, record
 from threeup_env import ACTION_NAMES, Batch, action_id, env, raw_env
@@ -190,8 +191,10 @@ def test_a_game_of_a_run_is_loaded(tmp_path: Path) -> None:
     evaluation.run(evaluation.Config(deals=4, out=tmp_path))
     recording = recording_of(tmp_path, 3)
     assert final_states(recording)["winner"] >= 0
-    assert command.main([str(tmp_path), "--game", "3", "--out", str(tmp_path / "r.html")]) == 0
-    assert (tmp_path / "r.html").read_text() == page(recording).html
+    out = tmp_path / "r.html"
+    given = [str(tmp_path), "--game", "3", "--worlds", "20", "--out", str(out)]
+    assert command.main(given) == 0
+    assert out.read_text() == page(recording, judgement=judge(recording, 20)).html
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Play against agents in the terminal, with keys or the mouse.
+"""Play against agents in the terminal or a browser, with keys or the mouse.
 
     threeup play
     threeup play --opponents careful search:200 --num-players 3
+    threeup play --opponents policy --browser
     threeup play --resume results/played.json
 
 h gives a hint. u takes back your last action, as long as nobody else has acted since and it has
@@ -10,10 +11,13 @@ each action, so leaving in the middle or a closed terminal loses nothing; `three
 again.
 """
 
+import contextlib
+import os
 import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -26,6 +30,13 @@ from threeup_agents.replay.recording import Recording
 AGENT_FAILED: Final = 3
 MANY_SEEDS: Final = 10**6
 """How many seeds are drawn from when none is given."""
+
+LIBRARIES: Final = {
+    "textual": "textual",
+    "textual_serve": "textual-serve",
+    "aiohttp": "textual-serve",
+}
+"""What the extra installs, by the module that is missing."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,11 @@ class Config:
     """Run code that --resume's recording names, and load policy files that could run some."""
     out: Path = Path("results/played.json")
     """The recording; where there is one already, it gets a number."""
+    browser: bool = False
+    """Serve the game to the browsers of this machine, at the address that is printed; each
+    page opened is a game of its own."""
+    port: int = 8000
+    """Of that address."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     config = read(Config, arguments, "threeup play", __doc__)
     try:
-        return run(config)
+        if config.browser:
+            return serve(config, arguments)
+        with contextlib.redirect_stdout(sys.stderr if is_served() else sys.stdout):
+            return run(config)
     except (ValueError, OSError, ImportError, AgentError) as error:
         return refuse("threeup play", error)
 
@@ -74,19 +93,8 @@ def run(config: Config) -> int:
         OSError: the folder of the recordings can't be made, or there is no terminal.
         ValueError: a bad option; says which values would have been right.
     """
-    terminal = _terminal()
-    if config.pause < 0:
-        raise ValueError(f"pause: expected at least 0; got {config.pause}")
-    seed = secrets.randbelow(MANY_SEEDS) if config.seed is None else config.seed
-    print(f"seed {seed}; the agents get ready, which takes a while the first time", flush=True)
-    if config.resume is None:
-        session = Session(
-            *(config.opponents, config.num_players, config.variant, config.seat, seed, config.hint),
-            trust=config.trust,
-        )
-    else:
-        session = Session.resume(Recording.load(config.resume), seed, config.hint, config.trust)
-    config.out.parent.mkdir(parents=True, exist_ok=True)
+    terminal = _face("terminal")
+    session = _session(config)
     app = terminal.Terminal(session, config.out, config.pause)
     failure = start(app)
     if app.saved:
@@ -101,26 +109,61 @@ def run(config: Config) -> int:
     return app.return_code or 0
 
 
+def serve(config: Config, arguments: Sequence[str]) -> int:
+    """Serve games with these options until the process is interrupted.
+
+    Raises:
+        AgentError, ImportError, OSError, ValueError: as `run` does, or the port is taken.
+    """
+    browser = _face("browser")
+    _session(config)  # what is wrong with the options is said before a page is opened
+    browser.serve(arguments, config.port)
+    return 0
+
+
+def _session(config: Config) -> Session:
+    """The first game, dealt, and the folder for its recording."""
+    if config.pause < 0:
+        raise ValueError(f"pause: expected at least 0; got {config.pause}")
+    seed = secrets.randbelow(MANY_SEEDS) if config.seed is None else config.seed
+    print(f"seed {seed}; the agents get ready, which takes a while the first time", flush=True)
+    if config.resume is None:
+        session = Session(
+            *(config.opponents, config.num_players, config.variant, config.seat, seed, config.hint),
+            trust=config.trust,
+        )
+    else:
+        session = Session.resume(Recording.load(config.resume), seed, config.hint, config.trust)
+    config.out.parent.mkdir(parents=True, exist_ok=True)
+    return session
+
+
+def is_served() -> bool:
+    """Whether a server shows this process; then the standard output is its channel."""
+    return "TEXTUAL_DRIVER" in os.environ
+
+
 def start(app: Any) -> str | None:
     """Give the terminal to the app until the person leaves; what went wrong with an agent.
 
     Raises:
         OSError: there is no terminal.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (is_served() or (sys.stdin.isatty() and sys.stdout.isatty())):
         raise OSError("expected a terminal; the input or the output is none")
     failure: str | None = app.run()
     return failure
 
 
-def _terminal() -> ModuleType:
+def _face(name: str) -> ModuleType:
+    """The module of this room that shows a game; it needs what the core doesn't install."""
     try:
-        from threeup_agents.play import terminal
+        return import_module(f"threeup_agents.play.{name}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "textual":
+        library = LIBRARIES.get((error.name or "").partition(".")[0])
+        if library is None:
             raise
-        raise ImportError("threeup play needs textual: pip install 'threeup[play]'") from error
-    return terminal
+        raise ImportError(f"threeup play needs {library}: pip install 'threeup[play]'") from error
 
 
 if __name__ == "__main__":

@@ -117,6 +117,9 @@ class Terminal(App[str]):
         if event.character in KEYS[: len(choices)]:
             self.action_choose(choices[KEYS.index(event.character)])
             return
+        if event.character == "n":  # the key bar has it after the end
+            self._say("this game goes on: q leaves it")
+            return
         last = KEYS[min(len(choices), len(KEYS)) - 1]
         mine = f"{KEYS[0]} to {last} act" if len(choices) > 1 else "1 acts" * len(choices)
         others = "the game has ended" if self.session.is_over else "another seat is to act"
@@ -141,11 +144,12 @@ class Terminal(App[str]):
         self.session.undo()
         self._changed(f"taken back: {taken}")
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keep the next game out of the key bar until this one has ended."""
+        return action != "deal" or self.session.is_over
+
     def action_deal(self) -> None:
-        """Begin the next game once this one has ended."""
-        if not self.session.is_over:
-            self._say("this game goes on: q leaves it")
-            return
+        """Begin the next game; this one has ended."""
         self.session.deal()
         self._path = None
         self._changed()
@@ -240,12 +244,13 @@ class Terminal(App[str]):
         }
         for name, content in parts.items():
             self.query_one(f"#{name}", Static).update(content)
+        self.refresh_bindings()
 
     def _actions(self) -> RenderableType:
         """What the person can do, or why nothing."""
         session = self.session
         if session.is_over:
-            return f"{session.summary}\nreplay: {self._path}"
+            return f"{session.summary}\nthreeup page {self._path} makes a web page of it"
         if session.choices:
             return art.actions(session.choices, KEYS, self._hint)
         return f"{session.name(session.to_act)} is to act ..."

@@ -15,7 +15,9 @@ from pathlib import Path
 import tyro
 
 from threeup_agents import specs
+from threeup_agents.arena.progress import Bar
 from threeup_agents.commands import read, refuse
+from threeup_agents.replay.judge import Judgement, judge
 from threeup_agents.replay.page import page
 from threeup_agents.replay.recording import PERSON, Recording
 
@@ -33,6 +35,10 @@ class Config:
     A page for one seat alone holds no card that it doesn't know."""
     explain: bool = False
     """Ask the agents anew what they think of each choice (a search takes its time)."""
+    worlds: int = 1000
+    """Worlds in which a search weighs each choice, which gives the curve of win odds under the
+    slider and the best action beside the one played: about a second for a game, some more the
+    first time. 0 leaves them out."""
     trust: bool = False
     """Run code that the source names: agents in Python files, policies with pickles."""
     out: Path = Path("replay.html")
@@ -44,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     config = read(Config, arguments, "threeup page", __doc__)
     try:
+        if config.worlds < 0:
+            raise ValueError(f"worlds: expected at least 0; got {config.worlds}")
         recording = _read(config.source, config.game, config.trust)
         if config.explain:
             names = recording.agents
@@ -52,11 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 [None if name == PERSON else specs.make(name, trust=config.trust) for name in names]
             )
         viewers = [int(name) if name.isdigit() else name for name in config.viewers]
-        page(recording, viewers).save(config.out)  # type: ignore[arg-type]  # page() checks them
+        judgement = _judged(recording, config.worlds) if config.worlds else None
+        # page() checks the viewers.
+        page(recording, viewers, judgement).save(config.out)  # type: ignore[arg-type]
     except (ValueError, OSError, ImportError) as error:
         return refuse("threeup page", error)
     print(f"page: {config.out}")
     return 0
+
+
+def _judged(recording: Recording, num_worlds: int) -> Judgement:
+    """The judgement, with a bar while it is made."""
+    with Bar("judging", len(recording.actions), "choices") as bar:
+        return judge(recording, num_worlds, watch=bar.advance)
 
 
 def _read(source: Path, game: int, trust: bool) -> Recording:

@@ -1,5 +1,6 @@
 """What decided a game: its choices, weighed one by one by a search."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,7 +52,12 @@ class Judgement:
         return odds(self)
 
 
-def judge(recording: Recording, num_worlds: int = 200, seed: int = 0) -> Judgement:
+def judge(
+    recording: Recording,
+    num_worlds: int = 200,
+    seed: int = 0,
+    watch: Callable[[], object] = lambda: None,
+) -> Judgement:
     """Weigh every choice of a game by what its seat knew.
 
     A `Flat` search says what is best, and another one, in worlds of its own, what that and
@@ -62,6 +68,7 @@ def judge(recording: Recording, num_worlds: int = 200, seed: int = 0) -> Judgeme
         recording: the game.
         num_worlds: worlds that each search draws for a choice.
         seed: of the first search; the second has the next one.
+        watch: called after each choice.
 
     Raises:
         ValueError: the game breaks the rules.
@@ -85,6 +92,7 @@ def judge(recording: Recording, num_worlds: int = 200, seed: int = 0) -> Judgeme
         worth = dict(zip(found.actions, found.values.tolist(), strict=True))
         values.append(worth[best[-1]])
         costs.append(worth[best[-1]] - worth[taken[-1]])
+        watch()
     return Judgement(
         agents=recording.agents,
         judge=second.name,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from threeup_agents.files import write_text
 from threeup_agents.pages import Markup, fill
+from threeup_agents.replay.judge import MISTAKE, Judgement
 from threeup_agents.replay.recording import Recording, Weights
 from threeup_env.engine.actions import ACTION_NAMES
 from threeup_env.view.picture import draw
@@ -42,12 +43,16 @@ class Page:
         return f'<iframe srcdoc="{source}" style="{style}" title="3UP 3DOWN"></iframe>'
 
 
-def page(recording: Recording, viewers: Sequence[Viewer] = ()) -> Page:
+def page(
+    recording: Recording, viewers: Sequence[Viewer] = (), judgement: Judgement | None = None
+) -> Page:
     """Draw a game as a page.
 
     Args:
         recording: the game.
         viewers: whose views it holds, the first one shown first; empty for all.
+        judgement: of the game; a curve of the win share that each seat could expect, under the
+            slider, and the best action beside the one played. A seat's view has its own alone.
 
     Raises:
         ValueError: no such viewer, or a game that breaks the rules.
@@ -60,7 +65,9 @@ def page(recording: Recording, viewers: Sequence[Viewer] = ()) -> Page:
         taken = recording.actions[step] if step < len(recording.actions) else None
         for view in views:
             view.add(look(batch, 0, view.viewer, last), int(batch.seats[0]), weights, taken)
-    data = {"lines": list(lines), "views": [view.facts() for view in views]}
+    data = {"lines": list(lines), "views": [view.facts(judgement) for view in views]}
+    if judgement is not None:
+        data["odds"] = _legend(judgement)
     # What ends a script must not stand in one, not even in an agent's name.
     written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     title = f"3UP 3DOWN: {', '.join(recording.agents)}"
@@ -93,10 +100,36 @@ class _View:
         told = weights is not None and self.viewer in (OPEN, seat)
         self._bars.append(_bars(weights, taken) if told and weights else None)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, judgement: Judgement | None) -> dict[str, Any]:
         """What the page needs."""
         name = f"seat {self.viewer}" if isinstance(self.viewer, int) else self.viewer
-        return {"name": name, "words": self._words, "bars": self._bars, **self._frames}
+        odds = [] if judgement is None else _odds(judgement, self.viewer)
+        facts = {"name": name, "words": self._words, "bars": self._bars, "odds": odds}
+        return facts | self._frames
+
+
+def _legend(judgement: Judgement) -> dict[str, Any]:
+    """What the curves of all views share."""
+    from threeup_agents import plots  # matplotlib takes a second to import
+
+    return {
+        "seats": [f"seat {seat} {name}" for seat, name in enumerate(judgement.agents)],
+        "colours": plots.SEATS,
+        "judge": judgement.judge,
+        "fair": 1 / len(judgement.agents),
+        "mistake": MISTAKE,
+    }
+
+
+def _odds(judgement: Judgement, viewer: Viewer) -> list[list[Any]]:
+    """Step, seat, best, value, taken and its value of each choice that the looker may know."""
+    after = judgement.value - judgement.cost
+    rows = zip(
+        *(judgement.step.tolist(), judgement.seat.tolist(), judgement.best),
+        *(judgement.value.round(3).tolist(), judgement.taken, after.round(3).tolist()),
+        strict=True,
+    )
+    return [list(row) for row in rows if viewer in (OPEN, row[1])]
 
 
 def _bars(weights: Weights, taken: int | None) -> list[list[Any]]:
