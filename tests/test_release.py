@@ -40,7 +40,7 @@ def test_every_file_that_is_no_source_code_is_named_with_its_licence() -> None:
         path.relative_to(folder).as_posix()
         for name, folder in PACKAGES.items()
         for path in (folder / name).rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc")
+        if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
     ]
     assert len(shipped) > 15
     named = {pattern: [path for path in shipped if fnmatch(path, pattern)] for pattern in patterns}
