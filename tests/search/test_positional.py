@@ -110,9 +110,6 @@ def test_compiled_code_computes_what_torch_does(num_players: int, num_worlds: in
     wanted = np.full(shape, -np.inf)
     wanted[rows, actions] = found
     wanted -= wanted[np.arange(len(careful)), careful][:, None]
-    # Its score counts as 16 worlds beside those that it has looked at.
-    seen = features[:, 1 - NUM_LOOKED] / GAIN_SCALE
-    wanted[rows, actions] = (16 * wanted[rows, actions] + num_worlds * seen) / (16 + num_worlds)
     np.testing.assert_allclose(scores[rows, actions], wanted[rows, actions], atol=1e-5)
     best = np.where(wanted.max(axis=1) > MARGIN, wanted.argmax(axis=1), careful)
     np.testing.assert_array_equal(chosen, best)

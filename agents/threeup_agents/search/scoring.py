@@ -3,7 +3,7 @@
 `policy_rows` plays; `write_lessons` is for those who train the network.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +31,6 @@ from threeup_env.engine.afterstates import write_after
 from threeup_env.engine.compiled import compiled
 from threeup_env.engine.determinize import write_seen
 from threeup_env.engine.state import STATE_DTYPE, Record
-
-BELIEF: Final = 16.0
-"""Worlds that the network's score counts for beside those that were looked at: it has learnt with
-few, and by itself would trust the mean of many too little."""
 
 
 class Sheet(NamedTuple):
@@ -98,9 +94,6 @@ def write_scores(
 ) -> int:
     """Score the actions of the decision on the desk by where they lead, and choose.
 
-    A score is the mean of what was seen in the worlds that were looked at, if there are any, and
-    of what the network says, which counts as `BELIEF` worlds.
-
     Args:
         desk: with the decision laid out on it, looked ahead in or not.
         count: actions to choose from.
@@ -132,8 +125,6 @@ def write_scores(
     for k in range(count):
         action = legal[k]
         scores[action] -= habit
-        worlds, total, _ = desk.comparisons[action]
-        scores[action] = (BELIEF * scores[action] + total) / (BELIEF + worlds)
         if scores[action] > lead:
             lead = scores[action]
             best = action
