@@ -24,7 +24,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted(path for path in (ROOT / "examples").glob("*.py"))
-TOOLS = ("hypothesis", "pandas", "pytest", "pytest-benchmark", "pytest-xdist")
+TOOLS = ("hypothesis", "pandas", "pytest", "pytest-benchmark", "pytest-timeout", "pytest-xdist")
 """What the tests need anywhere."""
 ROWS = ROOT / "docs" / "results" / "recipes.json"
 STEM = Path(__file__).stem
@@ -100,6 +100,7 @@ def run(recipe: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         options = ["-n", "0", "-q", "-m", "slow", "-W", "default", "-p", "no:cacheprovider"]
+        options += ["--timeout", "0"]  # they train, and name their own limits
         done = subprocess.run(
             [str(python), "-m", "pytest", *options, f"--junitxml={report}", its_tests(recipe)],
             cwd=ROOT,
@@ -136,6 +137,7 @@ def row(recipe: Path, versions: dict[str, str], report: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 @pytest.mark.part  # gigabytes of libraries, and minutes of training each: by hand
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_does_what_it_says_with_the_versions_at_its_head(recipe: Path) -> None:

@@ -381,17 +381,22 @@ def test_the_command_says_what_is_wrong(
 
 
 @pytest.mark.parametrize(
-    ("library", "options", "face"),
-    [("textual", [], "terminal"), ("textual-serve", ["--browser"], "browser")],
+    ("library", "modules", "options", "face"),
+    [
+        ("textual", ["textual"], [], "terminal"),
+        ("textual-serve", ["textual_serve", "textual_serve.server"], ["--browser"], "browser"),
+    ],
 )
 def test_a_missing_extra_is_named(
     library: str,
+    modules: list[str],
     options: list[str],
     face: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(sys.modules, library.replace("-", "_"), None)
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(sys.modules, f"threeup_agents.play.{face}", raising=False)
     assert play.main(options) == 2
     expected = f"threeup play: threeup play needs {library}: pip install 'threeup[play]'\n"
