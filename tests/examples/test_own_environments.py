@@ -100,7 +100,7 @@ def run(recipe: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         options = ["-n", "0", "-q", "-m", "slow", "-W", "default", "-p", "no:cacheprovider"]
-        options += ["--timeout", "0"]  # they train, and name their own limits
+        options += ["--timeout", "0"]  # a training takes longer than other tests
         done = subprocess.run(
             [str(python), "-m", "pytest", *options, f"--junitxml={report}", its_tests(recipe)],
             cwd=ROOT,
