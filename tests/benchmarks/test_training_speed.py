@@ -97,14 +97,14 @@ def test_looking_ahead_on_two_threads(benchmark: BenchmarkFixture, num_players: 
     """By the clock: collecting and learning, each on both threads."""
 
     def by_the_clock(num_threads: int) -> Callable[[], float]:
-        options: dict[str, Any] = {"hidden": (256, 64), "minibatch": 512, "rollout_steps": 8}
+        options: dict[str, Any] = {"hidden": (256, 64), "minibatch": 512}
         model = run.build(Config(num_players=num_players, lookahead=True, **options))
         model.set_logger(logger.configure(None, []))
 
         def measure() -> float:
             torch.set_num_threads(num_threads)
             before, start = model.num_timesteps, time.perf_counter()
-            model.learn(8 * 1024, reset_num_timesteps=before == 0)
+            model.learn(32 * 1024, reset_num_timesteps=before == 0)
             seconds = time.perf_counter() - start
             torch.set_num_threads(1)
             return (model.num_timesteps - before) / seconds / 1e3

@@ -11,12 +11,8 @@ import threeup_agents
 from tests.builders import position
 from threeup_agents.search.position import NUM_LOOKED
 from threeup_agents.training import run
-from threeup_agents.training.lookahead import (
-    Lessons,
-    LookAhead,
-    learn_from,
-    within_decision,
-)
+from threeup_agents.training.lessons import Lessons, learn_from
+from threeup_agents.training.lookahead import LookAhead, within_decision
 from threeup_agents.training.settings import Config
 from threeup_env import action_id
 from threeup_env.engine.observation import observation_fields
@@ -102,8 +98,9 @@ def test_the_network_is_shown_the_look_in_some_decisions() -> None:
 def test_it_learns_the_move_that_loses() -> None:
     model = learner(2)
     batch = position("5 5", pile="3", other_hand="8 9 10")
+    network = model.policy.network()
     lessons, _ = learn_from(
-        batch.observations, batch.action_masks, batch.states, np.uint64(1), model.policy.network()
+        batch.observations, batch.action_masks, batch.states, np.uint64(1), network, num_threads=1
     )
     model._lessons = Lessons(*(np.concatenate([array] * 64) for array in lessons))
     for _ in range(60):
@@ -152,3 +149,38 @@ def test_any_number_of_threads_collects_the_same() -> None:
     torch.set_num_threads(1)
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def learnt(num_threads: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], Any]:
+    """Sizes of the minibatches of two rollouts in several parts, and the weights after them."""
+    sizes: list[int] = []
+    sample = LookAhead._sample
+
+    def noted(self: LookAhead, part: Any, starts: Any) -> Any:
+        sizes.append(len(part))
+        return sample(self, part, starts)
+
+    monkeypatch.setattr(LookAhead, "_sample", noted)
+    torch.set_num_threads(num_threads)
+    try:
+        model = learner(2, minibatch=64)
+        for _ in range(2):
+            collect(model)
+            model.train()
+    finally:
+        torch.set_num_threads(1)
+        monkeypatch.undo()
+    assert sum(sizes) == model.n_epochs * model.num_timesteps  # every decision, in each epoch
+    weights = torch.nn.utils.parameters_to_vector(model.policy.parameters())
+    return sizes, weights.detach().numpy()
+
+
+def test_threads_learn_the_same_from_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, weights = learnt(2, monkeypatch)
+    assert max(sizes) < 100 and len(sizes) > 2 * 2 * 8
+    again, repeated = learnt(2, monkeypatch)
+    assert again == sizes
+    np.testing.assert_array_equal(repeated, weights)
+    alone, same = learnt(1, monkeypatch)
+    assert alone == sizes
+    np.testing.assert_allclose(same, weights, atol=1e-3)  # sums in another order

@@ -8,9 +8,9 @@ The luck of the few worlds evens out over the decisions that are alike. Elsewher
 plays.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,41 +22,23 @@ from torch import nn
 
 from threeup_agents.players.careful import Careful
 from threeup_agents.search.position import GAIN_SCALE, NUM_LOOKED, PositionNetwork, position_size
-from threeup_agents.search.positional import MARGIN, PositionPolicy
-from threeup_agents.search.scoring import write_inputs, write_lessons, write_scored
-from threeup_agents.search.value import ValueNetwork, shipped
+from threeup_agents.search.positional import PositionPolicy
+from threeup_agents.search.scoring import write_inputs, write_scored
 from threeup_agents.training.games import Games
+from threeup_agents.training.lessons import Lessons, in_parts, learn_from
 from threeup_agents.training.networks import perceptron
 from threeup_agents.training.rollout_buffer import ChainBuffer
 from threeup_agents.training.selfplay import SelfPlayPPO
-from threeup_env.engine.actions import NUM_ACTIONS
 from threeup_env.engine.cards import VARIANT_NAMES
 from threeup_env.engine.observation import num_players_of
 from threeup_env.engine.rng import AGENTS, streams
 
-NUM_WORLDS: Final = 8
-"""Worlds drawn for a decision, for each of its two looks."""
-TRUE_SHARE: Final = 0.3
-"""Weight of the true world among those that are learnt from."""
 UNSEEN_SHARE: Final = 0.35
 """Share of the decisions in which the network isn't shown the look."""
+MINIBATCHES: Final = 4
+"""In a part of a rollout; one part is learnt from while the next is collected."""
 LAST_GAIN: Final = 0.1
 """Scale of the output layer's first weights."""
-
-
-class Lessons(NamedTuple):
-    """Decisions to learn from, N of them, with M actions in all."""
-
-    observations: npt.NDArray[np.int8]
-    """`[N, F]`."""
-    counts: npt.NDArray[np.int64]
-    """Legal actions of each; `[N]`."""
-    actions: npt.NDArray[np.int64]
-    """One decision's after the other's; `[M]`."""
-    looked: npt.NDArray[np.float32]
-    """What looking has found about them, see `write_looked`; `[M, NUM_LOOKED]`."""
-    gains: npt.NDArray[np.float32]
-    """Win share over what `careful` does, in other worlds; `[M]`."""
 
 
 class Sample(NamedTuple):
@@ -129,6 +111,8 @@ class LookAhead(SelfPlayPPO):
 
     def __init__(self, env: Games, *args: Any, **kwargs: Any) -> None:
         super().__init__(env, *args, **(kwargs | {"policy": PositionScorer}))
+        self._shuffler = self.rng
+        self._squares = torch.zeros(2, 2)
 
     def collect_rollouts(  # type: ignore[override]
         self,
@@ -138,13 +122,53 @@ class LookAhead(SelfPlayPPO):
         n_rollout_steps: int,
         use_masking: bool = True,
     ) -> bool:
-        """Play until `n_rollout_steps` decisions a game have been kept as lessons."""
+        """Play until `n_rollout_steps` decisions a game have been kept as lessons.
+
+        One part of them is learnt from while the next is collected, by the network as it was
+        before; `train` learns from the last. So the number of threads decides nothing here.
+
+        Raises:
+            DivergedError: the network has left the finite numbers.
+        """
         rollout_buffer.reset()
         callback.on_rollout_start()
         self._seat_opponents()
         env.play_forced(rollout_buffer)
-        stream = streams(self._seeds(1)[0], 1, AGENTS)
-        network = self.policy.network()
+        self._begin_update()
+        network, stream = self.policy.network(), streams(self._seeds(1)[0], 1, AGENTS)
+        end = self.num_timesteps + n_rollout_steps * env.num_envs
+        part = MINIBATCHES * (self.batch_size or end)
+        learning: Future[None] | None = None
+        num_threads = torch.get_num_threads()
+        with threads_of_torch(max(1, num_threads // 2)), ThreadPoolExecutor(1) as pool:
+            while (left := end - self.num_timesteps) > 0:
+                stop = end if left < 1.5 * part else self.num_timesteps + part
+                lessons = self._collect(
+                    env, callback, rollout_buffer, stop, network, stream, num_threads
+                )
+                if learning is not None:
+                    learning.result()
+                if lessons is None:
+                    return False
+                self._lessons = lessons
+                if self.num_timesteps < end:
+                    learning = pool.submit(self._learn)
+                    if num_threads == 1:
+                        wait([learning])
+        callback.on_rollout_end()
+        return True
+
+    def _collect(
+        self,
+        env: Games,
+        callback: Any,
+        rollout_buffer: ChainBuffer,
+        stop: int,
+        network: PositionNetwork,
+        stream: npt.NDArray[np.uint64],
+        num_threads: int,
+    ) -> Lessons | None:
+        """Play until there have been so many decisions; None if the callback stops the run."""
         variant = VARIANT_NAMES.index(env.batch.variant)
         careful = Careful()
         kept: list[Lessons] = []
@@ -160,34 +184,50 @@ class LookAhead(SelfPlayPPO):
                 stream[0] += np.uint64(1)
                 states = env.batch.states[rows[scored]]
                 lessons, actions[scored] = learn_from(
-                    seen[scored], masks[scored], states, stream[0], network
+                    seen[scored], masks[scored], states, stream[0], network, num_threads
                 )
                 kept.append(lessons)
                 self.num_timesteps += len(states)
             return actions
 
-        wanted = self.num_timesteps + n_rollout_steps * env.num_envs
-        while self.num_timesteps < wanted:
+        while self.num_timesteps < stop:
             env.play(decide, rollout_buffer)
             callback.update_locals(locals())
             if not callback.on_step():
-                return False
-        self._lessons = Lessons(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
-        callback.on_rollout_end()
-        return True
+                return None
+        return Lessons(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_lessons"]
+        return [*super()._excluded_save_params(), "_lessons", "_shuffler", "_squares"]
+
+    def _begin_update(self) -> None:
+        """Make ready to learn from a rollout."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        # A stream of its own, since games are played meanwhile; it need not be kept.
+        self._shuffler = np.random.default_rng([self.seed or 0, self.num_timesteps])
+        self._squares = torch.zeros(2, 2)  # what is left of the gains, and they; looking, not
 
     def train(self) -> None:
-        """Fit the network to the lessons.
+        """Learn from the last part of the rollout.
 
         Raises:
             DivergedError: the network has left the finite numbers.
         """
-        self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
-        sums = torch.zeros(2, 2)  # squares of what is left and of the gains; looking, not
+        self._learn()
+        self.check_networks()
+        self._n_updates += self.n_epochs
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        for name, (rest, total) in zip(("looking", "net"), self._squares.tolist(), strict=True):
+            if total > 0:
+                self.logger.record(f"train/gains_explained_{name}", 1 - rest / total)
+
+    def _learn(self) -> None:
+        """Fit the network to the lessons.
+
+        Raises:
+            DivergedError: the loss isn't finite.
+        """
         for sample in self._minibatches():
             scores = self.policy.scorer(sample.features).flatten() / GAIN_SCALE
             left = within_decision(scores - sample.gains, sample.decisions)
@@ -195,21 +235,15 @@ class LookAhead(SelfPlayPPO):
             self._descend(loss)
             whole = within_decision(sample.gains, sample.decisions)
             for row, chosen in enumerate((sample.shown, ~sample.shown)):
-                sums[row, 0] += (left.detach()[chosen] ** 2).sum()
-                sums[row, 1] += (whole[chosen] ** 2).sum()
-        self.check_networks()
-        self._n_updates += self.n_epochs
-        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        for name, (rest, total) in zip(("looking", "net"), sums.tolist(), strict=True):
-            if total > 0:
-                self.logger.record(f"train/gains_explained_{name}", 1 - rest / total)
+                self._squares[row, 0] += (left.detach()[chosen] ** 2).sum()
+                self._squares[row, 1] += (whole[chosen] ** 2).sum()
 
     def _minibatches(self) -> Iterator[Sample]:
-        """All lessons, shuffled, once an epoch."""
+        """The lessons, shuffled, once an epoch."""
         size = len(self._lessons.counts)
         starts = self._lessons.counts.cumsum() - self._lessons.counts
         for _ in range(self.n_epochs):
-            order = self.rng.permutation(size)
+            order = self._shuffler.permutation(size)
             for part in np.array_split(order, max(1, round(size / (self.batch_size or size)))):
                 yield self._sample(part, starts[part])
 
@@ -225,14 +259,14 @@ class LookAhead(SelfPlayPPO):
         decisions = np.repeat(np.arange(len(part)), counts)
         within = np.arange(len(decisions)) - np.repeat(counts.cumsum() - counts, counts)
         at = np.repeat(starts, counts) + within
-        shown = (self.rng.random(len(part)) >= UNSEEN_SHARE)[decisions]
+        shown = (self._shuffler.random(len(part)) >= UNSEEN_SHARE)[decisions]
         features = np.empty((len(at), position_size(self.policy.num_players)), np.float32)
         seen, actions = lessons.observations[part], lessons.actions[at]
 
         def work(some: slice) -> None:
             write_inputs(seen, decisions[some], actions[some], features[some])
 
-        in_parts(len(at), work)
+        in_parts(len(at), work, torch.get_num_threads())
         features[:, -NUM_LOOKED:] = lessons.looked[at]
         features[~shown, -NUM_LOOKED:-1] = 0.0  # the last one says which is the habit
         arrays = (features, decisions, lessons.gains[at], shown)
@@ -252,22 +286,15 @@ class LookAhead(SelfPlayPPO):
         return PositionPolicy(self.policy.network(), num_players[0], variant, facts)
 
 
-def in_parts(size: int, work: Callable[[slice], None]) -> None:
-    """Do work on rows in as many threads as torch uses; each part begins with an even row.
-
-    Args:
-        size: rows.
-        work: does those of a slice.
-    """
-    num_threads = torch.get_num_threads()
-    edges = np.linspace(0, size, min(num_threads, max(size, 1)) + 1, dtype=int)
-    edges[1:-1] += edges[1:-1] % 2  # so that each row is as even as in one part
-    parts = [slice(*pair) for pair in pairwise(edges.tolist())]
-    if len(parts) == 1:
-        work(parts[0])
-    else:
-        with ThreadPoolExecutor(num_threads) as pool:
-            list(pool.map(work, parts))
+@contextmanager
+def threads_of_torch(count: int) -> Iterator[None]:
+    """For a while torch has so many threads, also in threads that begin meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def within_decision(values: torch.Tensor, decisions: torch.Tensor) -> torch.Tensor:
@@ -275,51 +302,3 @@ def within_decision(values: torch.Tensor, decisions: torch.Tensor) -> torch.Tens
     counts = torch.bincount(decisions)
     sums = torch.zeros(len(counts), dtype=values.dtype).index_add(0, decisions, values)
     return values - (sums / counts)[decisions]
-
-
-def learn_from(
-    observations: npt.NDArray[np.int8],
-    action_masks: npt.NDArray[np.bool_],
-    states: npt.NDArray[np.void],
-    seed: np.uint64,
-    network: PositionNetwork,
-) -> tuple[Lessons, npt.NDArray[np.int64]]:
-    """Lessons of some decisions, and what the network does there; on as many threads as torch.
-
-    Args:
-        observations: of the seats to act; int8 `[K, F]`.
-        action_masks: bool `[K, A]`.
-        states: the true games, to learn from alone; `STATE_DTYPE` `[K]`.
-        seed: starts the streams of the worlds, each row's on its own.
-        network: chooses.
-
-    Returns:
-        The lessons, and actions, int64 `[K]`.
-    """
-    size = len(observations)
-    looked = np.zeros((size, NUM_ACTIONS, NUM_LOOKED), np.float32)
-    gains = np.zeros((size, NUM_ACTIONS), np.float32)
-    actions = np.empty(size, np.int64)
-    values: ValueNetwork = shipped(num_players_of(observations))
-
-    def work(part: slice) -> None:
-        write_lessons(
-            observations[part],
-            action_masks[part],
-            states[part],
-            seed,
-            NUM_WORLDS,
-            MARGIN,
-            TRUE_SHARE,
-            looked[part],
-            gains[part],
-            actions[part],
-            values,
-            network,
-        )
-
-    in_parts(size, work)
-    rows, legal = np.nonzero(action_masks)
-    counts = action_masks.sum(axis=1)
-    lessons = Lessons(observations, counts, legal, looked[rows, legal], gains[rows, legal])
-    return lessons, actions
