@@ -62,9 +62,7 @@ def some_policy(num_players: int, **facts: Any) -> PositionPolicy:
     return PositionPolicy(some_network(num_players)[0], num_players, training=facts)
 
 
-def taught(
-    batch: Batch, states: Any = None, num_worlds: int = 3, shown: tuple[int, ...] = (3,)
-) -> tuple[Any, ...]:
+def taught(batch: Batch, states: Any = None, num_worlds: int = 3) -> tuple[Any, ...]:
     """`write_lessons` of some games: what was seen of the look, gains, actions."""
     size = batch.num_games
     looked = np.zeros((size, NUM_ACTIONS, NUM_LOOKED), np.float32)
@@ -75,7 +73,6 @@ def taught(
         batch.action_masks,
         batch.states if states is None else states,
         np.uint64(7),
-        np.array(shown),
         num_worlds,
         MARGIN,
         0.25,
@@ -105,7 +102,7 @@ def test_compiled_code_computes_what_torch_does(num_players: int, num_worlds: in
     write_inputs(batch.observations, rows, actions, features)
     careful = threeup_agents.make("careful").act(batch.observations, batch.action_masks)
     if num_worlds:
-        looked = taught(batch, shown=(num_worlds,))[0]  # its first look is the same
+        looked = taught(batch, num_worlds=num_worlds)[0]  # its first look is the same
         features[:, -NUM_LOOKED:] = looked[rows, actions]
     features[:, -1] = actions == careful[rows]
     with torch.no_grad():
@@ -166,14 +163,6 @@ def test_what_it_is_shown_depends_on_no_hidden_card(num_players: int) -> None:
     np.testing.assert_array_equal(looked, looked_2)
     np.testing.assert_array_equal(actions, actions_2)
     assert (gains != gains_2).any()  # what it learns from does
-
-
-def test_two_rows_in_turn_are_shown_as_many_worlds() -> None:
-    batch = without_a_draw_pile(3, count=12)
-    few, many, mixed = (taught(batch, shown=shown)[0] for shown in [(2,), (9,), (2, 9)])
-    assert (few != many).any(axis=(1, 2)).sum() >= 10  # forced games are alike
-    of_many = np.arange(len(mixed)) // 2 % 2 == 1
-    np.testing.assert_array_equal(mixed, np.where(of_many[:, None, None], many, few))
 
 
 def test_the_chance_to_answer_by_hand() -> None:

@@ -188,7 +188,6 @@ def write_lessons(
     action_masks: npt.NDArray[np.bool_],
     states: npt.NDArray[np.void],
     seed: np.uint64,
-    shown_worlds: npt.NDArray[np.int64],
     num_worlds: int,
     margin: float,
     true_share: float,
@@ -208,8 +207,7 @@ def write_lessons(
         action_masks: the legal actions; bool `[K, A]`.
         states: the true games; `STATE_DTYPE` `[K]`, read only.
         seed: starts the streams of the worlds.
-        shown_worlds: worlds drawn for the first look, in turn for two rows each; int64 `[W]`.
-        num_worlds: worlds drawn for the second look.
+        num_worlds: worlds drawn for each look.
         margin: see `write_scores`.
         true_share: weight of the true game in `gains`; the drawn ones have the rest.
         looked: see `write_looked`; float32 `[K, A, NUM_LOOKED]`, overwritten where legal.
@@ -230,8 +228,7 @@ def write_lessons(
         )
         if row % 2 == 1:
             actions[row] = write_scores(desk, count, sheet, network, margin, scores)
-        shown = shown_worlds[row // 2 % len(shown_worlds)]
-        look(desk, count, size, shown, DRAWN_WORLDS, visits, totals, values)
+        look(desk, count, size, num_worlds, DRAWN_WORLDS, visits, totals, values)
         if row % 2 == 0:
             actions[row] = write_scores(desk, count, sheet, network, margin, scores)
         for k in range(count):

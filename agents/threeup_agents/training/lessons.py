@@ -13,15 +13,10 @@ from threeup_agents.search.positional import MARGIN
 from threeup_agents.search.scoring import write_lessons
 from threeup_agents.search.value import ValueNetwork, shipped
 from threeup_env.engine.actions import NUM_ACTIONS
-from threeup_env.engine.cards import MIN_SEATS
 from threeup_env.engine.observation import num_players_of
 
 NUM_WORLDS: Final = 8
-"""Worlds drawn for what is predicted of a decision."""
-SHOWN_WORLDS: Final = (8,)
-"""Worlds drawn for what the network is shown of it; in turn, if there are several."""
-SHOWN_IN_DUELS: Final = (8, 32, 64)
-"""The same between two: to be shown more, as in play, teaches to rely on it more."""
+"""Worlds drawn for a decision, for each of its two looks."""
 PARTS: Final = 4
 """That work is split into for each thread."""
 TRUE_SHARE: Final = 0.3
@@ -70,9 +65,7 @@ def learn_from(
     looked = np.zeros((size, NUM_ACTIONS, NUM_LOOKED), np.float32)
     gains = np.zeros((size, NUM_ACTIONS), np.float32)
     actions = np.empty(size, np.int64)
-    num_players = num_players_of(observations)
-    values: ValueNetwork = shipped(num_players)
-    shown_worlds = np.array(SHOWN_IN_DUELS if num_players == MIN_SEATS else SHOWN_WORLDS)
+    values: ValueNetwork = shipped(num_players_of(observations))
 
     def work(part: slice) -> None:
         write_lessons(
@@ -80,7 +73,6 @@ def learn_from(
             action_masks[part],
             states[part],
             seed,
-            shown_worlds,
             NUM_WORLDS,
             MARGIN,
             TRUE_SHARE,
@@ -91,16 +83,15 @@ def learn_from(
             network,
         )
 
-    # Rows take turns, with the look or without, and in how many worlds it is.
-    in_parts(size, work, num_threads, 2 * len(shown_worlds))
+    in_parts(size, work, num_threads)
     rows, legal = np.nonzero(action_masks)
     counts = action_masks.sum(axis=1)
     lessons = Lessons(observations, counts, legal, looked[rows, legal], gains[rows, legal])
     return lessons, actions
 
 
-def in_parts(size: int, work: Callable[[slice], None], num_threads: int, turns: int = 1) -> None:
-    """Do work on rows, in this thread and others.
+def in_parts(size: int, work: Callable[[slice], None], num_threads: int) -> None:
+    """Do work on rows, in this thread and others; each part begins with an even row.
 
     There are more parts than threads, so that nobody waits long for a thread that is slowed down.
 
@@ -108,11 +99,10 @@ def in_parts(size: int, work: Callable[[slice], None], num_threads: int, turns: 
         size: rows.
         work: does those of a slice.
         num_threads: how many, this one among them.
-        turns: rows that belong together; a part begins where some do.
     """
     num_parts = 1 if num_threads == 1 else min(PARTS * num_threads, max(size, 1))
     edges = np.linspace(0, size, num_parts + 1, dtype=int)
-    edges[1:-1] -= edges[1:-1] % turns
+    edges[1:-1] += edges[1:-1] % 2  # so that each row is as even as in one part
     parts = iter([slice(*pair) for pair in pairwise(edges.tolist())])
 
     def help_out() -> None:
